@@ -41,13 +41,6 @@ impl Vector for __m512i {
         unsafe { _mm512_stream_si512(target.cast(), self) }
     }
     #[inline(always)]
-    unsafe fn store_part(self, target: *mut u8, bytes: usize) {
-        // SAFETY: the caller's promise.
-        unsafe {
-            _mm512_mask_storeu_epi8(target.cast(), (1u64 << (bytes & 63)).wrapping_sub(1), self);
-        }
-    }
-    #[inline(always)]
     unsafe fn unpack<const U: usize>(self, other: Self) -> (Self, Self) {
         unpack!(U, self, other,
             1: _mm512_unpacklo_epi8, _mm512_unpackhi_epi8;

@@ -6,7 +6,7 @@ use super::parallel::{Executor, Streaming};
 use super::program::{Group, Program, MAX_OUTPUTS};
 use super::runs::Runs;
 use super::shuffle::Turns;
-use super::stage::{Stages, STAGE_BYTES};
+use super::stage::Stages;
 use super::tile::Block;
 use super::vector::LINE_BYTES;
 use crate::math::{div, div_ceil, isize_of};
@@ -17,6 +17,23 @@ use core::ptr::null_mut;
 
 /// No system has smaller pages: what lies between elements that are nearer than this to each other is readable.
 pub(super) const PAGE_BYTES: usize = 4096;
+
+impl<'a> Shuffle<'a> {
+    /// So many turns from a group on.
+    fn turns(&self, begin: usize, count: usize) -> Turns<'a> {
+        let program = self.program;
+        let ahead = program.group.from.wrapping_mul(begin.cast_signed());
+        Turns {
+            program,
+            source: self.source.wrapping_offset(ahead),
+            targets: self.targets,
+            at: self.at + begin * program.group.bytes(),
+            count,
+            next: self.next,
+            ahead: self.ahead,
+        }
+    }
+}
 
 /// What all of a copy has in common.
 #[derive(Clone, Copy)]
@@ -107,15 +124,16 @@ impl Call {
             if runs.to != runs.run.cast_signed() {
                 return (self.machine.kernels.rows)(runs);
             }
-            let (kernels, [stage, ..]) = (self.machine.kernels, stages);
-            stage.go_to(runs.target, kernels);
-            let (some, mut done, mut next) = (div(STAGE_BYTES, runs.run).max(1), 0, next);
+            let kernels = self.machine.kernels;
+            let some = div(stages.share(1, kernels), runs.run).max(1);
+            let (mut done, mut next) = (0, next);
             while done < runs.count {
                 let count = some.min(runs.count - done);
                 let source =
                     runs.source.wrapping_offset(runs.from.wrapping_mul(done.cast_signed()));
-                (self.machine.kernels.rows)(&Runs { source, target: stage.room(), count, ..*runs });
-                stage.push(runs.run * count, next, kernels);
+                let target = stages.room(0, runs.target.wrapping_add(done * runs.run), kernels);
+                (kernels.rows)(&Runs { source, target, count, ..*runs });
+                stages.push(0, runs.run * count, next, kernels);
                 next = next.wrapping_add(runs.run * count);
                 done += count;
             }
@@ -153,18 +171,27 @@ impl Call {
         unsafe {
             self.units(all, 0, begin);
             let to_line = Self::groups_to_line(all, begin).filter(|_| program.makes_lines());
-            let end = match to_line {
+            let first = to_line.map(|groups| (begin + groups).min(count));
+            let end = match first {
                 // Halves of lines are put together first.
-                _ if self.past && program.register.bytes < LINE_BYTES => {
-                    self.staged_turns(all, &begins, begin, stages)
+                Some(first) if self.past && program.register.bytes == LINE_BYTES => {
+                    let reached = self.staged_turns(all, &begins, begin..first, stages);
+                    let is_line = reached == first;
+                    let end = if is_line {
+                        Self::turns(all, &begins, first..count, true)
+                    } else {
+                        reached
+                    };
+                    self.staged_turns(all, &begins, end..count, stages)
                 }
-                Some(groups) => {
-                    let first =
-                        Self::turns(all, &begins, begin..(begin + groups).min(count), false);
-                    Self::turns(all, &begins, first..count, self.past)
+                _ if self.past => self.staged_turns(all, &begins, begin..count, stages),
+                Some(first) if begin < first => {
+                    // A whole turn, of which the first one that begins a line makes some again.
+                    let head = begin..(begin + program.groups).max(first).min(count);
+                    let reached = Self::turns(all, &begins, head, false);
+                    Self::turns(all, &begins, first.min(reached)..count, false)
                 }
-                None if self.past => self.staged_turns(all, &begins, begin, stages),
-                None => Self::turns(all, &begins, begin..count, false),
+                _ => Self::turns(all, &begins, begin..count, false),
             };
             self.units(all, end, count);
         }
@@ -193,7 +220,8 @@ impl Call {
         }
     }
 
-    /// Moves groups by a program, the last turn exactly, so that nothing is written behind it. Returns how far it has come.
+    /// Moves groups by whole turns, none of which writes behind them. Through the caches, where registers are filled, the last
+    /// one makes some again that have been made. Returns how far they have come.
     unsafe fn turns(
         all: &Shuffle<'_>,
         begins: &Range<usize>,
@@ -202,70 +230,67 @@ impl Call {
     ) -> usize {
         let program = all.program;
         let begin = groups.start;
-        if groups.is_empty() || !begins.contains(&begin) {
+        if !begins.contains(&begin) {
             return begin;
         }
-        let most = (div(begins.end - 1 - begin, program.groups) + 1).saturating_mul(program.groups);
-        let count = groups.len().min(most);
-        let whole = if program.fills_registers() { count } else { count - 1 };
-        let turns = div(whole, program.groups);
-        let turns = Turns {
-            program,
-            source: all
-                .source
-                .wrapping_offset(program.group.from.wrapping_mul(begin.cast_signed())),
-            targets: all.targets,
-            at: all.at + begin * program.group.bytes(),
-            count: turns,
-            rest: count - turns * program.groups,
-            next: all.next,
-            ahead: all.ahead,
-        };
+        let count = groups.len().min(begins.end - 1 - begin + program.groups);
+        let fills = program.fills_registers();
+        let turns = div(if fills { count } else { count.saturating_sub(1) }, program.groups);
+        let made = turns * program.groups;
         let [through, beyond] = program.register.shuffle;
         // SAFETY: the caller's promise.
         unsafe {
             if past {
-                beyond(&turns);
+                beyond(&all.turns(begin, turns));
             } else {
-                through(&turns);
+                through(&all.turns(begin, turns));
+                if fills && made < count && program.groups <= count {
+                    through(&all.turns(begin + count - program.groups, 1));
+                    return begin + count;
+                }
             }
-        };
-        begin + count
+        }
+        begin + made
     }
 
-    /// The same by way of stages, as far as turns can.
+    /// The same by way of stages, which have room for what turns write behind their groups.
     unsafe fn staged_turns(
         &self,
         all: &Shuffle<'_>,
         begins: &Range<usize>,
-        begin: usize,
+        groups: Range<usize>,
         stages: &mut Stages,
     ) -> usize {
-        let bytes = all.program.group.bytes();
-        let (some, kernels) = (div(STAGE_BYTES, bytes).max(1), self.machine.kernels);
-        let (mut done, mut next) = (begin, all.next);
-        while done < all.count {
-            let end = all.count.min(done + some);
+        let &Shuffle { program, .. } = all;
+        let (bytes, kernels) = (program.group.bytes(), self.machine.kernels);
+        let (mut done, mut next) = (groups.start, all.next);
+        // SAFETY: the caller's promise.
+        let room = unsafe { stages.share(all.targets.len(), kernels) };
+        let most = div(room, bytes * program.groups);
+        if most == 0 {
+            // SAFETY: as above.
+            return unsafe { Self::turns(all, begins, groups, false) };
+        }
+        while begins.contains(&done) && done < groups.end {
+            let left = (begins.end - 1 - done).min(groups.end - 1 - done);
+            let turns = (div(left, program.groups) + 1).min(most);
+            let some = (turns * program.groups).min(groups.end - done);
             let mut targets = [null_mut(); MAX_OUTPUTS];
-            for ((slot, stage), target) in targets.iter_mut().zip(&mut *stages).zip(all.targets) {
-                // SAFETY: the caller's promise.
-                unsafe { stage.go_to(target.wrapping_add(all.at + done * bytes), kernels) };
-                *slot = stage.room().wrapping_sub(done * bytes);
-            }
-            let targets = targets.get(..all.targets.len()).unwrap_or_default();
             // SAFETY: the caller's promise, and there is room for as many.
             unsafe {
-                let reached =
-                    Self::turns(&Shuffle { targets, at: 0, ..*all }, begins, done..end, false);
-                for stage in stages.iter_mut().take(targets.len()) {
-                    stage.push((reached - done) * bytes, next, kernels);
-                    next = next.wrapping_add((reached - done) * bytes);
+                for (number, (slot, target)) in targets.iter_mut().zip(all.targets).enumerate() {
+                    let target = target.wrapping_add(all.at + done * bytes);
+                    *slot = stages.room(number, target, kernels).wrapping_sub(done * bytes);
                 }
-                done = reached;
-                if reached < end {
-                    break;
+                let targets = targets.get(..all.targets.len()).unwrap_or_default();
+                let [through, _] = program.register.shuffle;
+                through(&Shuffle { targets, at: 0, ..*all }.turns(done, turns));
+                for number in 0..targets.len() {
+                    stages.push(number, some * bytes, next, kernels);
+                    next = next.wrapping_add(some * bytes);
                 }
             }
+            done += some;
         }
         done
     }
@@ -323,14 +348,23 @@ impl Call {
         (self.machine.kernels.ask)(source, rows, from, bytes);
     }
 
-    /// Transposes a block.
+    /// Transposes a block: past the caches at once where all targets begin lines, and else by stages.
     ///
     /// # Safety
     /// As the kernel's.
-    pub(super) unsafe fn transpose(&self, block: &Block<'_>) {
-        let past = self.past && block.rows * block.tile.unit >= 2 * LINE_BYTES;
+    pub(super) unsafe fn transpose(&self, block: &Block<'_>, stages: &mut Stages) {
+        let kernels = self.machine.kernels;
+        let [through, by_lines] = kernels.transpose(block);
         // SAFETY: the caller's promise.
-        unsafe { self.machine.kernels.transpose(block, past) };
+        unsafe {
+            if !self.past || block.rows * block.tile.unit < 2 * LINE_BYTES {
+                through(block);
+            } else if block.begins_lines() {
+                through(&block.without(by_lines(block)));
+            } else {
+                stages.transpose(block, through, kernels);
+            }
+        }
     }
 
     /// What must follow the last store past the caches.

@@ -6,7 +6,6 @@ use super::program::Register;
 use super::runs::{self, Runs};
 use super::shares;
 use super::shuffle::{self, Turns};
-use super::stage;
 use super::stream;
 use super::tile::{self, Block};
 use super::vector::{Vector, LINE_BYTES};
@@ -26,7 +25,7 @@ pub(super) enum Level {
     Avx512,
 }
 
-type Transpose = unsafe fn(&Block<'_>) -> usize;
+pub(super) type Transpose = unsafe fn(&Block<'_>) -> usize;
 
 /// What a level has. What each kernel needs of its caller is said where it is written.
 pub(super) struct Kernels {
@@ -53,29 +52,15 @@ pub(super) struct Kernels {
 }
 
 impl Kernels {
-    /// Transposes a block, through the caches or past them.
-    ///
-    /// # Safety
-    /// As the kernels'.
-    pub(super) unsafe fn transpose(&self, block: &Block<'_>, past: bool) {
+    /// The kernels that transpose such a block.
+    pub(super) fn transpose(&self, block: &Block<'_>) -> [Transpose; 2] {
         let power = block.tile.wide().trailing_zeros() as usize;
         let merged = if block.tile.merged > 1 {
             self.transpose_merged.get(power.wrapping_sub(1))
         } else {
             None
         };
-        let [through, by_lines] =
-            merged.or(self.transpose.get(power)).unwrap_or(&[tile::by_units; 2]);
-        // SAFETY: the caller's promise.
-        unsafe {
-            if !past {
-                through(block);
-            } else if block.begins_lines() {
-                through(&block.without(by_lines(block)));
-            } else {
-                stage::transpose(block, *through, self);
-            }
-        }
+        *merged.or(self.transpose.get(power)).unwrap_or(&[tile::by_units; 2])
     }
 }
 

@@ -85,7 +85,7 @@ use parallel::Work;
 use piece::{Choice, Mover};
 use program::Program;
 use rows::Rows;
-use stage::{Stage, Stages};
+use stage::Stages;
 use vector::LINE_BYTES;
 
 /// Copies every part of a checked transfer to its target.
@@ -196,15 +196,13 @@ unsafe fn run_pieces(
 #[inline(never)] // for its stack
 unsafe fn copy_range(transfer: &Transfer<'_>, call: &Call, range: Range<usize>, turn: usize) {
     let mut program = Program::NONE;
-    let mut stages = Stage::NONE_YET;
+    let mut stages = Stages::NONE;
     in_turns(transfer, range, turn, &mut |piece, bytes| {
         // SAFETY: the caller's promise.
         unsafe { copy_some(transfer, piece, (call, &mut program, &mut stages), bytes) };
     });
-    for stage in &mut stages {
-        // SAFETY: the caller's promise.
-        unsafe { stage.finish(call.machine.kernels) };
-    }
+    // SAFETY: the caller's promise.
+    unsafe { stages.finish(call.machine.kernels) };
     call.finish();
 }
 
@@ -306,6 +304,7 @@ unsafe fn copy_some(
     let mut nest = Nest::NONE;
     nest.make(transfer, &piece.part, piece.step);
     let choice = Choice::new(call, &nest, program);
+    choice.arrange(&mut nest);
     let mut mover = Mover { call, choice: &choice, program, stages };
     // SAFETY: the caller's promise.
     unsafe {

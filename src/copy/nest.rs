@@ -17,6 +17,17 @@ pub(super) struct Axis {
     pub to: isize,
 }
 
+impl Axis {
+    /// Fills in where the first steps are in the output, no more of them than there are.
+    pub(super) fn targets(&self, first: *mut u8, slots: &mut [*mut u8]) {
+        let mut target = first;
+        for slot in slots.iter_mut().take(self.extent) {
+            *slot = target;
+            target = target.wrapping_offset(self.to);
+        }
+    }
+}
+
 /// The most axes: no address space has room for more of two steps and more.
 const MAX_AXES: usize = 48;
 

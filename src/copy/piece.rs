@@ -4,7 +4,7 @@
 
 use super::call::{Call, Shuffle};
 use super::cost::{self, Costs, Method};
-use super::machine::{AHEAD_BYTES, BLOCK_BYTES, CALL_COST, COLUMN_BYTES, LEAST_BYTES};
+use super::machine::{AHEAD_BYTES, BLOCK_BYTES, CALL_COST, COLUMN_BYTES, LEAST_BYTES, MANY_ROWS};
 use super::nest::{Axis, Nest};
 use super::program::{Group, Program};
 use super::runs::Runs;
@@ -24,6 +24,8 @@ pub(super) struct Choice {
     axes: usize,
     /// Which axis is transposed with the innermost one.
     crossing: usize,
+    /// Whether a program makes the steps of that axis together, as if they were pieces.
+    by_columns: bool,
 }
 
 impl Choice {
@@ -32,7 +34,7 @@ impl Choice {
     pub(super) fn new(call: &Call, nest: &Nest, program: &mut Program) -> Self {
         let unit = nest.unit;
         let costs = Costs { runs: cost::of_runs(call, unit, true), shuffle: None, transpose: None };
-        let mut choice = Self { costs, axes: 1, crossing: 0 };
+        let mut choice = Self { costs, axes: 1, crossing: 0, by_columns: false };
         let Some(inner) = nest.axes().last().filter(|inner| inner.to == unit.cast_signed()) else {
             return choice;
         };
@@ -42,17 +44,34 @@ impl Choice {
         choice.costs.runs += div(CALL_COST * LINE_BYTES, unit * inner.extent);
         let outer = nest.axes().len() - 1;
         let is_crossing = |axis: &Axis| axis.from == unit.cast_signed();
+        let mut pieces = (1, 0);
         if let Some(crossing) = nest.axes().iter().take(outer).position(is_crossing) {
             let columns = nest.axes().get(crossing).map_or(0, |axis| axis.extent);
             choice.costs.transpose =
                 cost::of_transpose(call, unit, columns, inner.from, inner.extent);
             choice.crossing = crossing;
+            choice.by_columns = columns <= MAX_COLUMNS && inner.extent >= MANY_ROWS;
+            pieces = (columns, unit.cast_signed());
         }
-        let (group, axes, count) = group_of(nest);
+        let (group, axes, count) = if choice.by_columns {
+            (Group { unit, units: 1, apart: 0, from: inner.from }, 1, inner.extent)
+        } else {
+            pieces = (1, 0);
+            group_of(nest)
+        };
         choice.axes = axes;
-        let shuffle = cost::of_program(call, program, group, (1, 0), count);
+        let shuffle = cost::of_program(call, program, group, pieces, count);
         choice.costs.shuffle = shuffle.filter(|_| axes == 2 || inner.extent >= program.groups);
+        choice.by_columns &= choice.costs.best() == Method::Shuffle;
         choice
+    }
+
+    /// Moves the axis whose steps are made together inside the innermost one, so that tasks take others.
+    pub(super) fn arrange(&self, nest: &mut Nest) {
+        if self.by_columns {
+            let columns = nest.remove(self.crossing);
+            nest.push(columns);
+        }
     }
 }
 
@@ -127,7 +146,9 @@ impl Mover<'_> {
     /// As [`Mover::copy`].
     unsafe fn copy_groups(&mut self, nest: &mut Nest) {
         let &mut Self { call, choice, program, ref mut stages } = self;
-        let reach = program.group.reach();
+        let columns =
+            if choice.by_columns { nest.pop() } else { Axis { extent: 1, from: 0, to: 0 } };
+        let reach = program.group.reach() + columns.from.unsigned_abs() * (columns.extent - 1);
         for _ in 1..choice.axes {
             nest.pop();
         }
@@ -144,7 +165,9 @@ impl Mover<'_> {
             let Axis { extent: count, from, .. } = along;
             let readable_end = call.readable_end(source, count, from, reach);
             let next = source.wrapping_offset(from.wrapping_mul(count.cast_signed()));
-            let targets = &[target];
+            let mut targets = [null_mut(); MAX_COLUMNS];
+            columns.targets(target, &mut targets);
+            let targets = targets.get(..columns.extent).unwrap_or_default();
             let shuffle =
                 Shuffle { program, source, targets, at: 0, count, readable_end, next, ahead };
             // SAFETY: the caller's promise.
@@ -161,7 +184,7 @@ impl Mover<'_> {
         let rows = nest.pop();
         let columns = nest.remove(self.choice.crossing);
         nest.order_by_lines();
-        let call = self.call;
+        let (call, stages) = (self.call, &mut *self.stages);
         let block = next_multiple(div(COLUMN_BYTES, unit), 16);
         nest.each(|source, target| {
             let mut row = 0;
@@ -171,10 +194,8 @@ impl Mover<'_> {
                 while column < columns.extent {
                     let count = columns_of(columns.extent - column, unit);
                     let mut targets = [null_mut(); MAX_COLUMNS];
-                    for (number, slot) in targets.iter_mut().enumerate().take(count) {
-                        let step = columns.to.wrapping_mul((column + number).cast_signed());
-                        *slot = target.wrapping_offset(step);
-                    }
+                    let first = columns.to.wrapping_mul(column.cast_signed());
+                    columns.targets(target.wrapping_offset(first), &mut targets);
                     let source = source
                         .wrapping_offset(rows.from.wrapping_mul(row.cast_signed()))
                         .wrapping_add(column * unit);
@@ -184,15 +205,10 @@ impl Mover<'_> {
                     let (from, rows, at) = (rows.from, some, row * unit);
                     // SAFETY: the caller's promise.
                     unsafe {
-                        call.transpose(&Block {
-                            source,
-                            from,
-                            rows,
-                            targets,
-                            at,
-                            readable_end,
-                            tile,
-                        });
+                        call.transpose(
+                            &Block { source, from, rows, targets, at, readable_end, tile },
+                            stages,
+                        );
                     };
                     column += count;
                 }

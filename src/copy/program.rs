@@ -221,7 +221,7 @@ impl Program {
         (self.group, self.apart) = (group, apart);
         let shares = if !past && self.make_shares(kernels) { self.cost() } else { usize::MAX };
         let is_made = self.make_sets(pieces, kernels, past);
-        if shares < usize::MAX && !(is_made && self.cost() < shares) {
+        if shares < usize::MAX && !(is_made && self.cost() <= shares) {
             return self.make_shares(kernels);
         }
         is_made

@@ -12,7 +12,7 @@ use super::machine::{
 use super::nest::{Axis, Nest};
 use super::program::{Group, Program};
 use super::runs::Runs;
-use super::stage::{Stage, Stages};
+use super::stage::Stages;
 use super::tile::{Block, Tile, MAX_COLUMNS};
 use super::vector::LINE_BYTES;
 use crate::math::{div, div_rem, isize_of, next_multiple};
@@ -188,7 +188,7 @@ impl Rows {
     #[inline(never)]
     pub(super) unsafe fn copy(&self, parts: Iter<'_>, rows: Range<usize>) {
         let mut bands = Bands::NONE;
-        let mut stages = Stage::NONE_YET;
+        let mut stages = Stages::NONE;
         let mut parts = parts.peekable();
         while parts.peek().is_some() {
             bands.make(self, &mut parts);
@@ -203,10 +203,8 @@ impl Rows {
                 row += count;
             }
         }
-        for stage in &mut stages {
-            // SAFETY: as above.
-            unsafe { stage.finish(self.call.machine.kernels) };
-        }
+        // SAFETY: as above.
+        unsafe { stages.finish(self.call.machine.kernels) };
         self.call.finish();
     }
 
@@ -280,15 +278,10 @@ impl Rows {
                     }
                     Method::Transpose => {
                         let Some(tile) = Tile::new(run, targets.len(), from) else { continue };
-                        self.call.transpose(&Block {
-                            source,
-                            from,
-                            rows: count,
-                            targets,
-                            at,
-                            readable_end,
-                            tile,
-                        });
+                        self.call.transpose(
+                            &Block { source, from, rows: count, targets, at, readable_end, tile },
+                            stages,
+                        );
                     }
                     Method::Runs => {
                         for (number, target) in targets.iter().enumerate() {

@@ -8,7 +8,7 @@
 use super::level::Kernels;
 use super::machine::TURNS_OF_SET;
 use super::program::{Group, Pick, Program, Set, MAX_OUTPUTS, MAX_WINDOWS_OF_SET};
-use super::shuffle::{rest, Turns};
+use super::shuffle::Turns;
 use super::vector::{Vector, LINE_BYTES};
 use crate::math::div_rem;
 
@@ -88,9 +88,6 @@ pub(super) unsafe fn run<V: Vector>(all: &Turns<'_>) {
             1: 2 4 8;
             3: 4 8;
             5: 8;
-        }
-        if all.rest > 0 {
-            rest::<V>(all);
         }
     }
 }

@@ -9,7 +9,7 @@ use super::machine::TURNS_OF_SET;
 use super::program::{Pick, Program, Set};
 use super::vector::Vector;
 
-/// Whole turns of a program, and then some groups.
+/// Whole turns of a program.
 #[derive(Clone, Copy)]
 pub(super) struct Turns<'a> {
     pub program: &'a Program,
@@ -19,8 +19,6 @@ pub(super) struct Turns<'a> {
     /// Bytes of each target that others have made before.
     pub at: usize,
     pub count: usize,
-    /// Groups after them, no more than a turn has.
-    pub rest: usize,
     /// What is read next: with each register that goes past the caches, as many bytes of it are asked for.
     pub next: *const u8,
     /// Bytes from each window to what is asked for instead; 0: what is next is.
@@ -54,10 +52,6 @@ pub(super) unsafe fn run<V: Vector, const PAST: bool>(all: &Turns<'_>) {
             next = unsafe { any_set::<V, PAST>(all, set, done, each.min(all.count - done), next) };
         }
         done += each;
-    }
-    if all.rest > 0 {
-        // SAFETY: the caller's promise.
-        unsafe { rest::<V>(all) };
     }
 }
 
@@ -165,79 +159,6 @@ unsafe fn targets_of<V: Vector, const E: usize>(all: &Turns<'_>, set: &Set) -> [
     targets
 }
 
-/// The piece and the register that an output of a set is.
-#[inline(always)]
-fn place(program: &Program, set: &Set, output: usize) -> (usize, usize) {
-    if program.pieces > 1 {
-        (output, set.register)
-    } else {
-        (0, set.register + output)
-    }
-}
-
-/// The groups after the last turn, exactly.
-///
-/// # Safety
-/// As the module says.
-#[inline(always)]
-pub(super) unsafe fn rest<V: Vector>(all: &Turns<'_>) {
-    let program = all.program;
-    let source = all.source.wrapping_offset(program.from().wrapping_mul(all.count.cast_signed()));
-    let at = all.at + program.bytes() * all.count;
-    let bytes = program.group.bytes() * all.rest;
-    // Pieces have sets of their own, or share one.
-    let each = if program.by_shares { 1 } else { program.pieces };
-    for (number, targets) in (0isize..).zip(all.targets.chunks(each.max(1))) {
-        let source = source.wrapping_offset(program.apart.wrapping_mul(number));
-        let outputs = program.sets().iter().flat_map(|set| (0..set.outputs).map(move |e| (set, e)));
-        for (set, output) in outputs {
-            let (piece, register) = place(program, set, output);
-            let Some(target) = targets.get(piece) else { continue };
-            let begin = register * V::BYTES;
-            let left = bytes.saturating_sub(begin).min(V::BYTES);
-            if left == 0 {
-                continue;
-            }
-            let target = target.wrapping_add(at + begin);
-            // SAFETY: the caller's promise.
-            unsafe {
-                let made = register_of::<V>(program, set, output, source);
-                if left < V::BYTES {
-                    made.store_part(target, left);
-                } else {
-                    made.store(target);
-                }
-            }
-        }
-    }
-}
-
-/// An output of any set.
-#[inline(always)]
-unsafe fn register_of<V: Vector>(
-    program: &Program,
-    set: &Set,
-    output: usize,
-    source: *const u8,
-) -> V {
-    let picks = program.picks.as_ptr().wrapping_add(set.first_pick + output).cast::<Pick>();
-    let windows = program.windows.as_ptr().wrapping_add(set.first_window);
-    // SAFETY: the set has so many windows and picks; the caller's promise.
-    unsafe {
-        let index = |r: usize| V::load(picks.wrapping_add(r * set.outputs).cast());
-        let window = |r: usize| V::load_window(source, *windows.wrapping_add(r));
-        let (first, last) = program.windows_of(set, output);
-        if first == last {
-            return window(first).pick(index(first));
-        }
-        let mut made = window(first).pick_two(window(first + 1), [index(first), index(first + 1)]);
-        for r in first + 2..=last {
-            made = made.pick_more(window(r), index(r));
-        }
-        made
-    }
-}
-
 #[cfg(test)]
 #[allow(clippy::cast_possible_wrap, clippy::cast_sign_loss)] // of small numbers
 mod tests {
@@ -305,10 +226,11 @@ mod tests {
         let group = program.group;
         let input: Vec<u8> =
             (0..400_000u32).map(|at| (at * 31 % 251 + at / 251 % 7).to_le_bytes()[0]).collect();
-        for (turns, rest) in [(0, 1), (0, program.groups), (1, 1), (3, program.groups.min(2))] {
-            let count = turns * program.groups + rest;
-            let bytes = count * group.bytes();
-            let mut outputs = vec![vec![0xEE; bytes + 1]; pieces];
+        for turns in [0, 1, 3, 10] {
+            let bytes = turns * program.groups * group.bytes();
+            // What registers that are not filled write beyond.
+            let beyond = program.registers * program.register.bytes - program.bytes();
+            let mut outputs = vec![vec![0xEE; bytes + beyond + 1]; pieces];
             let targets: Vec<*mut u8> = outputs.iter_mut().map(Vec::as_mut_ptr).collect();
             let source = input[200_000..].as_ptr();
             let targets = &targets[..];
@@ -320,7 +242,6 @@ mod tests {
                     targets,
                     at: 0,
                     count: turns,
-                    rest,
                     next: null(),
                     ahead: 0,
                 });
@@ -336,7 +257,7 @@ mod tests {
                         "byte {byte} of piece {piece}: {group:?}"
                     );
                 }
-                assert_eq!(output[bytes], 0xEE);
+                assert_eq!(output[bytes + beyond], 0xEE);
             }
         }
     }

@@ -35,17 +35,6 @@ pub(super) trait Vector: Copy {
         // SAFETY: the caller's promise.
         unsafe { self.store(target) }
     }
-    /// Stores the first `bytes` bytes, less than the register has, and touches no others.
-    #[inline(always)]
-    unsafe fn store_part(self, target: *mut u8, bytes: usize) {
-        let mut memory = core::mem::MaybeUninit::<Self>::uninit();
-        let memory = memory.as_mut_ptr().cast::<u8>();
-        // SAFETY: the memory has the register's size; the caller's promise.
-        unsafe {
-            self.store(memory);
-            super::runs::copy_short::<Self>(memory, target, bytes);
-        }
-    }
     /// Returns the units of `U` bytes of the low halves of lanes in turn, and those of the high halves.
     #[inline(always)]
     unsafe fn unpack<const U: usize>(self, other: Self) -> (Self, Self) {
