@@ -79,7 +79,7 @@ try() {
     # The switch of test builds is a function more, and asks the C library how long a string is.
     others=old_program
     [ "${RUSTFLAGS-}" ] || others="$others|abi$"
-    if [ "$cpu" != i686 ] && [ -z "${RUSTFLAGS-}" ]; then
+    if [ "$cpu" = aarch64 ] && [ -z "${RUSTFLAGS-}" ]; then
         target="$target freestanding"
         others="$others|freestanding"
     fi

@@ -222,7 +222,9 @@ unsafe fn any_tile<
     let columns = block.targets.len();
     // SAFETY: the caller's promise.
     unsafe {
-        if !MERGED && V::BYTES > LANE_BYTES && column + V::BYTES / U <= columns {
+        // Of halves of lines that are sent past the caches, few may wait for their other half.
+        let is_wide = V::BYTES == LINE_BYTES || (V::BYTES > LANE_BYTES && !PAST);
+        if is_wide && !MERGED && column + V::BYTES / U <= columns {
             wide_tile::<V, U, K, PAST>(block, column);
             return column + V::BYTES / U;
         }
