@@ -15,7 +15,7 @@ use crate::math::{div, next_multiple};
 use core::ptr::null_mut;
 
 /// The longest groups of units, each group made of the steps of an axis.
-const LONGEST_GROUP_BYTES: usize = 128;
+const LONGEST_GROUP_BYTES: usize = 256;
 
 /// How a piece is moved.
 pub(super) struct Choice {

@@ -235,15 +235,16 @@ impl Program {
         if register.window == 0 || group.bytes() == 0 {
             return false;
         }
-        let by_lines = self.make_turn(turn_of_lines(&group, register), pieces);
+        let (lines, best) = (turn_of_lines(&group, register), best_turn(&group, register));
+        let by_lines = self.make_turn(lines, pieces);
         let cost = if by_lines { self.cost() } else { usize::MAX };
-        if cost <= CHEAP_LINE || (by_lines && past) {
+        if by_lines && (past || cost <= CHEAP_LINE || best == lines) {
             return true;
         }
-        if self.make_turn(best_turn(&group, register), pieces) && self.cost() < cost {
+        if self.make_turn(best, pieces) && self.cost() < cost {
             return true;
         }
-        (by_lines && self.make_turn(turn_of_lines(&group, register), pieces))
+        (by_lines && self.make_turn(lines, pieces))
             || self.make_turn((div(register.bytes, group.bytes()), 1), pieces)
     }
 

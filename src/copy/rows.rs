@@ -69,6 +69,10 @@ impl Rows {
         if !self.outer.axes().is_empty() {
             self.row = self.outer.pop();
         }
+        // Rows of pieces that follow each other in the input, too, are runs.
+        if self.row.extent > 1 && self.row.from == self.run(1).cast_signed() && bits >= 8 {
+            return None;
+        }
         self.width = usize_of(geometry.extent) * self.step_bits / 8;
         self.wanted = div(transfer.bytes, self.count);
         Some(())
