@@ -39,16 +39,18 @@ pub(crate) enum Look {
     AtLayout,
 }
 
+#[cfg(all(feature = "alloc", not(feature = "capi")))]
 impl<'a> ParsedCall<'a> {
     /// Plans a call that is not C's.
-    #[cfg(all(feature = "alloc", not(feature = "capi")))]
     pub(crate) fn new(input: Tensor<'a>, request: &Request<'a>) -> Result<Self, Error> {
         let has_lengths = request.lengths.is_some();
         let geometry = Geometry::new(request, has_lengths, input.dtype, input.shape)?;
         let pieces = request.pieces(input.dtype, geometry.extent)?;
         Ok(Self { input, geometry, pieces, reads: Reads::NONE })
     }
+}
 
+impl ParsedCall<'_> {
     /// Parses a call into `room`, where it stays, for it is large to move; and plans its split. `outputs` is the
     /// number of outputs that the caller gave.
     ///
