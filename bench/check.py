@@ -198,7 +198,7 @@ class Losses(unittest.TestCase):
             self.assertEqual(text.partition("## Losses")[2], losses, directory.name)
 
 
-class Losses(unittest.TestCase):
+class PageOfLosses(unittest.TestCase):
     """The tables of what is lost in docs/performance.md."""
 
     CPUS = ["sapphire-rapids", "zen5", "zen4"]
