@@ -148,7 +148,7 @@ impl Call {
         let &Shuffle { program, targets, count, .. } = all;
         let mut done = 0;
         // As many pieces as the program makes; the last ones may be made together with some that have been.
-        let together = if program.by_shares { targets.len() } else { program.pieces };
+        let together = program.together(targets.len());
         while done < targets.len() {
             let first = done.min(targets.len().saturating_sub(together));
             let some = targets.get(first..first + together).unwrap_or_default();
@@ -200,7 +200,7 @@ impl Call {
     /// The groups at which turns may begin: the windows of a turn must lie within what may be read.
     fn begins(all: &Shuffle<'_>) -> Range<usize> {
         let &Shuffle { program, count, .. } = all;
-        let others = if program.by_shares { all.targets.len() - 1 } else { 0 };
+        let others = all.targets.len().saturating_sub(program.pieces);
         let last = program.apart.max(0).wrapping_mul(others.cast_signed());
         let top = all.source.wrapping_offset(last.wrapping_add(program.high)) as usize;
         let end = all.readable_end as usize;

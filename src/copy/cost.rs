@@ -70,7 +70,7 @@ pub(super) fn of_program(
     }
     let is_made = program.groups > 0
         && program.group == group
-        && (pieces, apart) == (program.pieces, program.apart);
+        && (pieces, apart) == (program.wanted, program.apart);
     (is_made || program.make(group, (pieces, apart), call.machine.kernels, call.past))
         .then(|| of_steps(call, program))
 }

@@ -32,7 +32,7 @@ pub(super) struct Kernels {
     #[cfg_attr(not(any(test, libsplit_test_switch)), allow(dead_code))]
     pub level: Level,
     pub name: &'static str,
-    /// Of programs that pick bytes, and of those that pick words of units that are many of them.
+    /// The registers of programs that pick bytes, and of programs that pick words.
     pub register: Register,
     pub words: Register,
     pub copy: unsafe fn(*const u8, *mut u8, usize),

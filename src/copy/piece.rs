@@ -44,20 +44,19 @@ impl Choice {
         choice.costs.runs += div(CALL_COST * LINE_BYTES, unit * inner.extent);
         let outer = nest.axes().len() - 1;
         let is_crossing = |axis: &Axis| axis.from == unit.cast_signed();
-        let mut pieces = (1, 0);
+        let mut columns = 1;
         if let Some(crossing) = nest.axes().iter().take(outer).position(is_crossing) {
-            let columns = nest.axes().get(crossing).map_or(0, |axis| axis.extent);
+            columns = nest.axes().get(crossing).map_or(0, |axis| axis.extent);
             choice.costs.transpose =
                 cost::of_transpose(call, unit, columns, inner.from, inner.extent);
             choice.crossing = crossing;
             choice.by_columns = columns <= MAX_COLUMNS && inner.extent >= MANY_ROWS;
-            pieces = (columns, unit.cast_signed());
         }
-        let (group, axes, count) = if choice.by_columns {
-            (Group { unit, units: 1, apart: 0, from: inner.from }, 1, inner.extent)
+        let ((group, axes, count), pieces) = if choice.by_columns {
+            let group = Group::of_units(unit, inner.from);
+            ((group, 1, inner.extent), (columns, unit.cast_signed()))
         } else {
-            pieces = (1, 0);
-            group_of(nest)
+            (group_of(nest), (1, 0))
         };
         choice.axes = axes;
         let shuffle = cost::of_program(call, program, group, pieces, count);
@@ -79,7 +78,7 @@ impl Choice {
 fn group_of(nest: &Nest) -> (Group, usize, usize) {
     let unit = nest.unit;
     let [.., inner] = *nest.axes() else {
-        return (Group { unit, units: 1, apart: 0, from: 0 }, 0, 1);
+        return (Group::of_units(unit, 0), 0, 1);
     };
     let bytes = unit * inner.extent;
     if let [.., outer, inner] = *nest.axes() {
@@ -88,7 +87,7 @@ fn group_of(nest: &Nest) -> (Group, usize, usize) {
             return (group, 2, div(nest.bytes(), bytes));
         }
     }
-    (Group { unit, units: 1, apart: 0, from: inner.from }, 1, div(nest.bytes(), unit))
+    (Group::of_units(unit, inner.from), 1, div(nest.bytes(), unit))
 }
 
 /// What moves a piece, or some of it.

@@ -36,6 +36,11 @@ pub(super) struct Group {
 }
 
 impl Group {
+    /// Units so many bytes of input apart, each a group.
+    pub(super) fn of_units(unit: usize, from: isize) -> Self {
+        Self { unit, units: 1, apart: 0, from }
+    }
+
     pub(super) fn bytes(&self) -> usize {
         self.unit * self.units
     }
@@ -135,7 +140,8 @@ pub(super) struct Set {
 /// The sets of a turn: of as many registers as whole groups fill well.
 pub(super) struct Program {
     pub group: Group,
-    /// Pieces that share sets, and bytes of input from one to the next.
+    /// Pieces that were asked for, those that share sets, and bytes of input from one to the next.
+    pub wanted: usize,
     pub pieces: usize,
     pub apart: isize,
     /// Whether each output of the only set picks from a few windows, its share of all, and every piece is made by the same
@@ -159,6 +165,7 @@ pub(super) struct Program {
 impl Program {
     pub(super) const NONE: Self = Self {
         group: Group { unit: 0, units: 0, apart: 0, from: 0 },
+        wanted: 0,
         pieces: 0,
         apart: 0,
         by_shares: false,
@@ -195,15 +202,6 @@ impl Program {
         self.fills_registers() && self.bytes().is_multiple_of(LINE_BYTES)
     }
 
-    /// The first window and the last one that an output of a set picks from.
-    pub(super) fn windows_of(&self, set: &Set, output: usize) -> (usize, usize) {
-        if !self.by_shares {
-            return (0, set.windows - 1);
-        }
-        let share = |output: usize| div(output * set.windows, set.outputs);
-        (share(output), div((output + 1) * set.windows - 1, set.outputs))
-    }
-
     pub(super) fn sets(&self) -> &[Set] {
         self.sets.get(..self.set_count).unwrap_or_default()
     }
@@ -218,7 +216,7 @@ impl Program {
         kernels: &Kernels,
         past: bool,
     ) -> bool {
-        (self.group, self.apart) = (group, apart);
+        (self.group, self.wanted, self.apart) = (group, pieces, apart);
         let shares = if !past && self.make_shares(kernels) { self.cost() } else { usize::MAX };
         let is_made = self.make_sets(pieces, kernels, past);
         if shares < usize::MAX && !(is_made && self.cost() <= shares) {

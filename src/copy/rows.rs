@@ -165,7 +165,7 @@ impl Rows {
         // What is made in one pass need not be found again.
         let is_once = match bands.list.first() {
             Some(band) if bands.count == 1 => band.program(bands).is_some_and(|program| {
-                (program.by_shares || program.pieces == band.targets.len())
+                program.together(band.targets.len()) == band.targets.len()
                     && program.sets().len() == 1
             }),
             _ => false,
@@ -424,7 +424,7 @@ fn costs_of(
     let Some(slot) = programs.get_mut(*made) else {
         return Costs { runs, shuffle: None, transpose };
     };
-    let group = Group { unit: band.run, units: 1, apart: 0, from };
+    let group = Group::of_units(band.run, from);
     let shuffle = cost::of_program(call, slot, group, (columns, band.apart), rows.row.extent);
     let costs = Costs { runs, shuffle, transpose };
     if costs.best() == Method::Shuffle {

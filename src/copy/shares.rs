@@ -10,12 +10,29 @@ use super::machine::TURNS_OF_SET;
 use super::program::{Group, Pick, Program, Set, MAX_OUTPUTS, MAX_WINDOWS_OF_SET};
 use super::shuffle::Turns;
 use super::vector::{Vector, LINE_BYTES};
-use crate::math::div_rem;
+use crate::math::{div, div_rem};
 
 /// Bytes of a word.
 const WORD_BYTES: usize = 4;
 
 impl Program {
+    /// Of how many targets the turns of one call are: all of them, where pieces share no sets.
+    pub(super) fn together(&self, targets: usize) -> usize {
+        if self.by_shares {
+            targets
+        } else {
+            self.pieces
+        }
+    }
+
+    /// The first window and the last one that an output of a set picks from.
+    pub(super) fn windows_of(&self, set: &Set, output: usize) -> (usize, usize) {
+        if !self.by_shares {
+            return (0, set.windows - 1);
+        }
+        share(output, set.outputs, set.windows)
+    }
+
     /// Makes it one that picks words, from a window for each unit: as few of them as fill registers.
     pub(super) fn make_shares(&mut self, kernels: &Kernels) -> bool {
         let (Group { unit, units, from, .. }, register) = (self.group, kernels.words);
@@ -62,6 +79,12 @@ impl Program {
         }
         true
     }
+}
+
+/// The first window and the last one of an output's share of all.
+#[inline(always)]
+pub(super) fn share(output: usize, outputs: usize, windows: usize) -> (usize, usize) {
+    (div(output * windows, outputs), div((output + 1) * windows - 1, outputs))
 }
 
 /// Runs all turns.
@@ -117,7 +140,7 @@ unsafe fn turns<V: Vector, const E: usize, const R: usize>(all: &Turns<'_>) {
                     row = row.wrapping_offset(program.group.from);
                     let target = target.wrapping_add(all.at + turn * to);
                     for e in 0..E {
-                        let (first, last) = (e * R / E, ((e + 1) * R - 1) / E);
+                        let (first, last) = share(e, E, R);
                         let mut made = loaded[first]
                             .pick_two(loaded[first + 1], [index[first][e], index[first + 1][e]]);
                         for r in first + 2..=last {

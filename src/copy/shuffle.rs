@@ -221,7 +221,7 @@ mod tests {
 
     fn check(program: &Program, pieces: usize) {
         let [shuffle, _] = program.register.shuffle;
-        let pieces = if program.by_shares { pieces } else { program.pieces };
+        let pieces = program.together(pieces);
         check_windows(program);
         let group = program.group;
         let input: Vec<u8> =

@@ -115,6 +115,9 @@ impl Stages {
     /// # Safety
     /// What has been pushed must still be writable.
     pub(super) unsafe fn finish(&mut self, kernels: &Kernels) {
+        if self.each == 0 {
+            return; // nothing has been put there
+        }
         for number in 0..MAX_STAGES {
             let memory = self.memory(number);
             if let Some(held) = self.held.get_mut(number) {
