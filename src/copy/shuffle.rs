@@ -19,7 +19,8 @@ pub(super) struct Turns<'a> {
     /// Bytes of each target that others have made before.
     pub at: usize,
     pub count: usize,
-    /// What is read next: with each register that goes past the caches, as many bytes of it are asked for.
+    /// What is read next: programs of several sets, which read lines out of their order, ask for as many bytes of it as they
+    /// send past the caches. Where lines are read in their order, CPUs know what comes next.
     pub next: *const u8,
     /// Bytes from each window to what is asked for instead; 0: what is next is.
     pub ahead: isize,
@@ -127,7 +128,7 @@ unsafe fn one_set<V: Vector, const PAST: bool, const E: usize, const R: usize>(
                 let target = targets[e].wrapping_add(at);
                 if PAST {
                     made.stream(target);
-                    if all.ahead == 0 {
+                    if all.ahead == 0 && program.set_count > 1 {
                         V::prefetch_later(next);
                         next = next.wrapping_add(V::BYTES);
                     }
