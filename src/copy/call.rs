@@ -22,15 +22,15 @@ impl<'a> Shuffle<'a> {
     /// So many turns from a group on.
     fn turns(&self, begin: usize, count: usize) -> Turns<'a> {
         let program = self.program;
-        let ahead = program.group.from.wrapping_mul(begin.cast_signed());
+        let offset = program.group.from.wrapping_mul(begin.cast_signed());
         Turns {
             program,
-            source: self.source.wrapping_offset(ahead),
+            source: self.source.wrapping_offset(offset),
             targets: self.targets,
             at: self.at + begin * program.group.bytes(),
             count,
             next: self.next,
-            ahead: self.ahead,
+            distance: self.distance,
         }
     }
 }
@@ -59,7 +59,7 @@ pub(super) struct Shuffle<'a> {
     pub readable_end: *const u8,
     pub next: *const u8,
     /// Bytes from what is read to what is asked for meanwhile; 0: what is next is.
-    pub ahead: isize,
+    pub distance: isize,
 }
 
 impl Call {
@@ -110,29 +110,29 @@ impl Call {
     /// # Safety
     /// The runs must be readable and writable, and the source up to its end.
     #[inline]
-    pub(super) unsafe fn rows(&self, runs: &Runs, stages: &mut Stages, next: *const u8) {
+    pub(super) unsafe fn copy_runs(&self, runs: &Runs, stages: &mut Stages, next: *const u8) {
         // SAFETY: the caller's promise.
         unsafe {
             if !self.past {
-                return (self.machine.kernels.rows)(runs);
+                return (self.machine.kernels.copy_runs)(runs);
             }
             let are_lines = runs.run.is_multiple_of(LINE_BYTES)
                 && (runs.target as usize | runs.to.unsigned_abs()).is_multiple_of(LINE_BYTES);
             if runs.run >= LEAST_STREAMED_BYTES || are_lines {
-                return (self.machine.kernels.stream)(runs, next);
+                return (self.machine.kernels.stream_runs)(runs, next);
             }
             if runs.to != runs.run.cast_signed() {
-                return (self.machine.kernels.rows)(runs);
+                return (self.machine.kernels.copy_runs)(runs);
             }
             let kernels = self.machine.kernels;
-            let some = div(stages.share(1, kernels), runs.run).max(1);
+            let some = div(stages.divide(1, kernels), runs.run).max(1);
             let (mut done, mut next) = (0, next);
             while done < runs.count {
                 let count = some.min(runs.count - done);
                 let source =
                     runs.source.wrapping_offset(runs.from.wrapping_mul(done.cast_signed()));
                 let target = stages.room(0, runs.target.wrapping_add(done * runs.run), kernels);
-                (kernels.rows)(&Runs { source, target, count, ..*runs });
+                (kernels.copy_runs)(&Runs { source, target, count, ..*runs });
                 stages.push(0, runs.run * count, next, kernels);
                 next = next.wrapping_add(runs.run * count);
                 done += count;
@@ -152,10 +152,10 @@ impl Call {
         while done < targets.len() {
             let first = done.min(targets.len().saturating_sub(together));
             let some = targets.get(first..first + together).unwrap_or_default();
-            let ahead = program.apart.wrapping_mul(first.cast_signed());
+            let offset = program.apart.wrapping_mul(first.cast_signed());
             let next = all.next.wrapping_add(done * count * program.group.bytes());
             let some =
-                Shuffle { source: all.source.wrapping_offset(ahead), targets: some, next, ..*all };
+                Shuffle { source: all.source.wrapping_offset(offset), targets: some, next, ..*all };
             // SAFETY: the caller's promise.
             unsafe { self.shuffle_some(&some, stages) };
             done = first + together;
@@ -265,7 +265,7 @@ impl Call {
         let (bytes, kernels) = (program.group.bytes(), self.machine.kernels);
         let (mut done, mut next) = (groups.start, all.next);
         // SAFETY: the caller's promise.
-        let room = unsafe { stages.share(all.targets.len(), kernels) };
+        let room = unsafe { stages.divide(all.targets.len(), kernels) };
         let most = div(room, bytes * program.groups);
         if most == 0 {
             // SAFETY: as above.
@@ -338,14 +338,14 @@ impl Call {
                     readable_end: source,
                 };
                 // SAFETY: within the groups.
-                unsafe { (self.machine.kernels.rows)(&runs) };
+                unsafe { (self.machine.kernels.copy_runs)(&runs) };
             }
         }
     }
 
     /// Asks for bytes of rows that are read later.
-    pub(super) fn ask(&self, source: *const u8, rows: usize, from: isize, bytes: usize) {
-        (self.machine.kernels.ask)(source, rows, from, bytes);
+    pub(super) fn prefetch_rows(&self, source: *const u8, rows: usize, from: isize, bytes: usize) {
+        (self.machine.kernels.prefetch)(source, rows, from, bytes);
     }
 
     /// Transposes a block: past the caches at once where all targets begin lines, and else by stages.
@@ -360,7 +360,7 @@ impl Call {
             if !self.past || block.rows * block.tile.unit < 2 * LINE_BYTES {
                 through(block);
             } else if block.begins_lines() {
-                through(&block.without(by_lines(block)));
+                through(&block.skip(by_lines(block)));
             } else {
                 stages.transpose(block, through, kernels);
             }
@@ -402,13 +402,13 @@ fn has_holes(transfer: &Transfer<'_>) -> bool {
 
 /// Whether a copy goes to memory past the caches: where these do not hold what is read and what is written.
 fn is_past(machine: &Machine, transfer: &Transfer<'_>, executor: Option<&dyn Executor>) -> bool {
-    let held = match executor.map_or(Streaming::Auto, Executor::streaming) {
-        Streaming::Auto => machine.held_bytes,
-        Streaming::OutputsReadNext => machine.held_bytes.saturating_mul(2),
+    let cached = match executor.map_or(Streaming::Auto, Executor::streaming) {
+        Streaming::Auto => machine.cached_bytes,
+        Streaming::OutputsReadNext => machine.cached_bytes.saturating_mul(2),
         Streaming::Never => return false,
     };
     let moved = transfer.bytes.saturating_add(bytes_read(transfer));
-    moved > machine.least(held) && transfer.bytes > machine.least(LEAST_PAST_BYTES)
+    moved > machine.threshold(cached) && transfer.bytes > machine.threshold(LEAST_PAST_BYTES)
 }
 
 /// Bytes of input: those that are repeated count once, and of elements that are apart whole lines are read.

@@ -53,7 +53,7 @@ pub(super) fn of_runs(call: &Call, unit: usize, are_packed: bool) -> usize {
 }
 
 /// By a program, which is made here; `None` if there is none, or units are too few or too long for one.
-pub(super) fn of_program(
+pub(super) fn make_program(
     call: &Call,
     program: &mut Program,
     group: Group,
@@ -61,7 +61,7 @@ pub(super) fn of_program(
     count: usize,
 ) -> Option<usize> {
     let units = count.saturating_mul(group.units);
-    if !is_short(group.unit) || units < call.machine.least(LEAST_PROGRAM_UNITS) {
+    if !is_short(group.unit) || units < call.machine.threshold(LEAST_PROGRAM_UNITS) {
         return None;
     }
     // Windows reach beyond units, where there may be a page between those of a group.
@@ -70,13 +70,13 @@ pub(super) fn of_program(
     }
     let is_made = program.groups > 0
         && program.group == group
-        && (pieces, apart) == (program.wanted, program.apart);
+        && (pieces, apart) == (program.requested, program.apart);
     (is_made || program.make(group, (pieces, apart), call.machine.kernels, call.past))
-        .then(|| of_steps(call, program))
+        .then(|| of_program(call, program))
 }
 
 /// The same of a program that is there.
-pub(super) fn of_steps(call: &Call, program: &Program) -> usize {
+pub(super) fn of_program(call: &Call, program: &Program) -> usize {
     let stage = if call.past && !program.makes_lines() { STAGE_COST } else { 0 };
     stage + program.cost()
 }

@@ -7,7 +7,7 @@ use super::nest::Nest;
 use super::piece::Choice;
 use super::program::Program;
 use super::rows::Rows;
-use super::{parallel, pieces, small};
+use super::{joined, parallel, small};
 use crate::parts::Transfer;
 use crate::text::Text;
 
@@ -30,7 +30,7 @@ pub(crate) fn describe(transfer: &Transfer<'_>, text: &mut Text<'_>) {
         rows.describe(transfer, text);
     } else if transfer.geometry.dtype.is_sub_byte() {
         text.text("\nbits: runs of elements that share bytes are shifted into place");
-    } else if let Some(piece) = pieces(transfer).next() {
+    } else if let Some(piece) = joined(transfer).next() {
         let mut nest = Nest::NONE;
         nest.make(transfer, &piece.part, piece.step);
         text.text("\npiece: unit ").count(nest.unit).text(" bytes, axes");
@@ -43,7 +43,7 @@ pub(crate) fn describe(transfer: &Transfer<'_>, text: &mut Text<'_>) {
     text.text("\n").text(machine.kernels.name).text(", machine ").text(machine.name());
     text.text(if call.past { ", past the caches" } else { ", through the caches" });
     text.text(" (past them above ")
-        .count(machine.held_bytes)
+        .count(machine.cached_bytes)
         .text(" bytes read and written), up to ");
     text.count(parallel::most_tasks(transfer.bytes)).text(" tasks of use");
 }

@@ -13,7 +13,7 @@
 //! | **kernels** | |
 //! | `runs.rs`, `stream.rs` | runs of bytes, through the caches and past them |
 //! | `program.rs`, `shuffle.rs` | short units, put in order in registers |
-//! | `shares.rs` | the same of units of a few words |
+//! | `pick_words.rs` | the same of units of a few words |
 //! | `tile.rs` | transposes |
 //! | **machines** | |
 //! | `vector.rs`, `neon.rs`, `avx2.rs`, `avx512.rs` | what kernels are written over, by level of CPU features |
@@ -50,11 +50,11 @@ mod neon;
 mod nest;
 mod opaque;
 mod parallel;
+mod pick_words;
 mod piece;
 mod program;
 mod rows;
 mod runs;
-mod shares;
 mod shuffle;
 mod small;
 mod stage;
@@ -79,7 +79,7 @@ use crate::math::{div, isize_of};
 use crate::parts::{Part, Parts, Transfer};
 use call::Call;
 use core::ops::Range;
-use machine::{Machine, LEAST_TURN_BYTES, MANY_ROWS, TASK_PIECE_BYTES, WALK_BYTES};
+use machine::{Machine, LEAST_ROUND_BYTES, MANY_ROWS, TASK_PIECE_BYTES, WALK_BYTES};
 use nest::Nest;
 use parallel::Work;
 use piece::{Choice, Mover};
@@ -174,17 +174,17 @@ unsafe fn run_pieces(
 ) -> Result<(), Error> {
     let bytes = transfer.bytes;
     let count = transfer.parts.count();
-    let turn = turn_bytes(transfer, call, count);
+    let round = round_bytes(transfer, call, count);
     let is_sub_byte = transfer.geometry.dtype.is_sub_byte();
     let work = |range: Range<usize>| {
         // SAFETY: the caller's promise; ranges of tasks do not meet, nor do their writes.
         unsafe {
             if is_sub_byte {
-                in_turns(transfer, range, turn, &mut |piece, bytes| {
+                in_rounds(transfer, range, round, &mut |piece, bytes| {
                     bits::copy(transfer, &piece.part, call, bytes);
                 });
             } else {
-                copy_range(transfer, call, range, turn);
+                copy_range(transfer, call, range, round);
             }
         }
     };
@@ -194,10 +194,10 @@ unsafe fn run_pieces(
 
 /// Copies a range of the bytes of all pieces of whole bytes.
 #[inline(never)] // for its stack
-unsafe fn copy_range(transfer: &Transfer<'_>, call: &Call, range: Range<usize>, turn: usize) {
+unsafe fn copy_range(transfer: &Transfer<'_>, call: &Call, range: Range<usize>, round: usize) {
     let mut program = Program::NONE;
     let mut stages = Stages::NONE;
-    in_turns(transfer, range, turn, &mut |piece, bytes| {
+    in_rounds(transfer, range, round, &mut |piece, bytes| {
         // SAFETY: the caller's promise.
         unsafe { copy_some(transfer, piece, (call, &mut program, &mut stages), bytes) };
     });
@@ -206,17 +206,18 @@ unsafe fn copy_range(transfer: &Transfer<'_>, call: &Call, range: Range<usize>, 
     call.finish();
 }
 
-/// Calls for what each piece has of a range of the bytes of all, a turn after the other.
-fn in_turns(
+/// Calls for what each piece has of a range of the bytes of all, a round after the other.
+fn in_rounds(
     transfer: &Transfer<'_>,
     range: Range<usize>,
-    turn: usize,
-    visit: &mut dyn FnMut(&Piece, Range<usize>),
+    round: usize,
+    visit: &mut dyn FnMut(&Joined, Range<usize>),
 ) {
     let mut start = range.start;
     while start < range.end {
-        let end = if range.end - start < turn.saturating_mul(2) { range.end } else { start + turn };
-        for piece in pieces(transfer) {
+        let end =
+            if range.end - start < round.saturating_mul(2) { range.end } else { start + round };
+        for piece in joined(transfer) {
             let own = transfer.geometry.piece_bytes(piece.part.len) as u128;
             let [begin, end] = [start, end].map(|at| div_wide(at as u128 * own, transfer.bytes));
             if begin < end {
@@ -230,8 +231,8 @@ fn in_turns(
 /// Of how many bytes of all pieces each takes its part before the first one goes on: pieces may share lines of the input.
 /// Transposes are best taken whole.
 #[inline(never)]
-fn turn_bytes(transfer: &Transfer<'_>, call: &Call, count: usize) -> usize {
-    let mut pieces = pieces(transfer);
+fn round_bytes(transfer: &Transfer<'_>, call: &Call, count: usize) -> usize {
+    let mut pieces = joined(transfer);
     let (Some(first), Some(_)) = (pieces.next(), pieces.next()) else { return usize::MAX };
     if !transfer.geometry.dtype.is_sub_byte() {
         let mut nest = Nest::NONE;
@@ -241,20 +242,20 @@ fn turn_bytes(transfer: &Transfer<'_>, call: &Call, count: usize) -> usize {
             return usize::MAX;
         }
     }
-    call.machine.second_bytes.max(count.saturating_mul(LEAST_TURN_BYTES)) / 2
+    call.machine.second_bytes.max(count.saturating_mul(LEAST_ROUND_BYTES)) / 2
 }
 
 /// A piece, or several whose outputs continue each other along the split axis: then steps are so many bytes apart.
-struct Piece {
+struct Joined {
     part: Part,
     step: Option<isize>,
 }
 
 /// The pieces of a transfer, those that continue each other as one: each line of what they make is then written once.
-fn pieces<'a>(transfer: &'a Transfer<'a>) -> impl Iterator<Item = Piece> + 'a {
+fn joined<'a>(transfer: &'a Transfer<'a>) -> impl Iterator<Item = Joined> + 'a {
     let mut parts = transfer.parts.iter().peekable();
     core::iter::from_fn(move || {
-        let mut piece = Piece { part: parts.next()?, step: None };
+        let mut piece = Joined { part: parts.next()?, step: None };
         if !transfer.output_strides.are_packed() {
             while let Some(step) = parts.peek().and_then(|next| continues(transfer, &piece, next)) {
                 piece.step = Some(step);
@@ -266,7 +267,7 @@ fn pieces<'a>(transfer: &'a Transfer<'a>) -> impl Iterator<Item = Piece> + 'a {
 }
 
 /// Bytes between steps along the split axis, if a part continues a piece along it and is alike otherwise.
-fn continues(transfer: &Transfer<'_>, piece: &Piece, next: &Part) -> Option<isize> {
+fn continues(transfer: &Transfer<'_>, piece: &Joined, next: &Part) -> Option<isize> {
     let (geometry, first) = (&transfer.geometry, &piece.part);
     let strides = [first.index, next.index].map(|index| transfer.output_strides.get(index));
     let (Some(one), Some(other)) = (strides[0], strides[1]) else { return None };
@@ -297,7 +298,7 @@ fn div_wide(a: u128, b: usize) -> usize {
 #[inline(never)]
 unsafe fn copy_some(
     transfer: &Transfer<'_>,
-    piece: &Piece,
+    piece: &Joined,
     (call, program, stages): (&Call, &mut Program, &mut Stages),
     range: Range<usize>,
 ) {

@@ -1,6 +1,6 @@
 //! The normal form of a piece: axes over units of bytes that lie together in the input and in the output.
 //!
-//! Axes of one step are dropped, those that run backwards in the output are turned round, all are sorted by their step
+//! Axes of one step are dropped, those that run backwards in the output are flipped round, all are sorted by their step
 //! in the output, and neighbours that continue each other are joined. The innermost ones that continue the unit become
 //! part of it.
 
@@ -81,7 +81,7 @@ impl Nest {
             packed = packed.wrapping_mul(usize_of(whole).cast_signed());
             packed_to = packed_to.wrapping_mul(extent.cast_signed());
             if extent > 1 {
-                let axis = self.turned(Axis { extent, from, to });
+                let axis = self.flipped(Axis { extent, from, to });
                 self.insert(axis);
             }
         }
@@ -89,8 +89,8 @@ impl Nest {
         self.join_unit();
     }
 
-    /// An axis, turned round if it runs backwards in the output.
-    fn turned(&mut self, axis: Axis) -> Axis {
+    /// An axis, flipped round if it runs backwards in the output.
+    fn flipped(&mut self, axis: Axis) -> Axis {
         if axis.to >= 0 {
             return axis;
         }
@@ -220,7 +220,7 @@ impl Nest {
     }
 
     /// Returns where a combined step of all axes begins in the input.
-    pub(super) fn find(&self, mut step: usize) -> *const u8 {
+    pub(super) fn source_at(&self, mut step: usize) -> *const u8 {
         let mut source = self.source;
         for axis in self.axes().iter().rev() {
             let extent = axis.extent.max(1);

@@ -4,7 +4,9 @@
 
 use super::call::{Call, Shuffle};
 use super::cost::{self, Costs, Method};
-use super::machine::{AHEAD_BYTES, BLOCK_BYTES, CALL_COST, COLUMN_BYTES, LEAST_BYTES, MANY_ROWS};
+use super::machine::{
+    BLOCK_BYTES, CALL_COST, COLUMN_BYTES, LEAST_BYTES, MANY_ROWS, PREFETCH_BYTES,
+};
 use super::nest::{Axis, Nest};
 use super::program::{Group, Program};
 use super::runs::Runs;
@@ -38,7 +40,7 @@ impl Choice {
         let Some(inner) = nest.axes().last().filter(|inner| inner.to == unit.cast_signed()) else {
             return choice;
         };
-        if !cost::is_short(unit) || nest.bytes() < call.machine.least(LEAST_BYTES) {
+        if !cost::is_short(unit) || nest.bytes() < call.machine.threshold(LEAST_BYTES) {
             return choice;
         }
         choice.costs.runs += div(CALL_COST * LINE_BYTES, unit * inner.extent);
@@ -59,7 +61,7 @@ impl Choice {
             (group_of(nest), (1, 0))
         };
         choice.axes = axes;
-        let shuffle = cost::of_program(call, program, group, pieces, count);
+        let shuffle = cost::make_program(call, program, group, pieces, count);
         choice.costs.shuffle = shuffle.filter(|_| axes == 2 || inner.extent >= program.groups);
         choice.by_columns &= choice.costs.best() == Method::Shuffle;
         choice
@@ -110,11 +112,11 @@ impl Mover<'_> {
         unsafe {
             if nest.axes().is_empty() {
                 let next = source.wrapping_add(unit);
-                return self.call.rows(&Runs::one(source, target, unit), self.stages, next);
+                return self.call.copy_runs(&Runs::one(source, target, unit), self.stages, next);
             }
             match self.choice.costs.best() {
-                Method::Shuffle => self.copy_groups(nest),
-                Method::Transpose => self.copy_squares(nest),
+                Method::Shuffle => self.shuffle(nest),
+                Method::Transpose => self.transpose(nest),
                 Method::Runs => self.copy_runs(nest),
             }
         }
@@ -132,18 +134,15 @@ impl Mover<'_> {
             let next = source.wrapping_offset(from.wrapping_mul(count.cast_signed()));
             // SAFETY: the caller's promise.
             unsafe {
-                call.rows(
-                    &Runs { source, target, run, count, from, to, readable_end },
-                    stages,
-                    next,
-                );
+                let runs = Runs { source, target, run, count, from, to, readable_end };
+                call.copy_runs(&runs, stages, next);
             };
         });
     }
 
     /// # Safety
     /// As [`Mover::copy`].
-    unsafe fn copy_groups(&mut self, nest: &mut Nest) {
+    unsafe fn shuffle(&mut self, nest: &mut Nest) {
         let &mut Self { call, choice, program, ref mut stages } = self;
         let columns =
             if choice.by_columns { nest.pop() } else { Axis { extent: 1, from: 0, to: 0 } };
@@ -154,10 +153,10 @@ impl Mover<'_> {
         let inner = nest.pop();
         // Of short rows the next one is asked for, of long ones what lies behind.
         let row = inner.from.unsigned_abs() * inner.extent;
-        let ahead = match nest.axes().last() {
-            Some(outer) if row < 4 * AHEAD_BYTES => outer.from,
+        let distance = match nest.axes().last() {
+            Some(outer) if row < 4 * PREFETCH_BYTES => outer.from,
             _ => program.from().wrapping_mul(
-                (AHEAD_BYTES / program.from().unsigned_abs().max(1)).cast_signed() + 1,
+                (PREFETCH_BYTES / program.from().unsigned_abs().max(1)).cast_signed() + 1,
             ),
         };
         by_blocks(nest, inner, program.groups, |source, target, along| {
@@ -168,7 +167,7 @@ impl Mover<'_> {
             columns.targets(target, &mut targets);
             let targets = targets.get(..columns.extent).unwrap_or_default();
             let shuffle =
-                Shuffle { program, source, targets, at: 0, count, readable_end, next, ahead };
+                Shuffle { program, source, targets, at: 0, count, readable_end, next, distance };
             // SAFETY: the caller's promise.
             unsafe { call.shuffle(&shuffle, stages) };
         });
@@ -178,7 +177,7 @@ impl Mover<'_> {
     ///
     /// # Safety
     /// As [`Mover::copy`].
-    unsafe fn copy_squares(&mut self, nest: &mut Nest) {
+    unsafe fn transpose(&mut self, nest: &mut Nest) {
         let unit = nest.unit;
         let rows = nest.pop();
         let columns = nest.remove(self.choice.crossing);
@@ -204,10 +203,8 @@ impl Mover<'_> {
                     let (from, rows, at) = (rows.from, some, row * unit);
                     // SAFETY: the caller's promise.
                     unsafe {
-                        call.transpose(
-                            &Block { source, from, rows, targets, at, readable_end, tile },
-                            stages,
-                        );
+                        let block = Block { source, from, rows, targets, at, readable_end, tile };
+                        call.transpose(&block, stages);
                     };
                     column += count;
                 }

@@ -141,12 +141,12 @@ pub(super) struct Set {
 pub(super) struct Program {
     pub group: Group,
     /// Pieces that were asked for, those that share sets, and bytes of input from one to the next.
-    pub wanted: usize,
+    pub requested: usize,
     pub pieces: usize,
     pub apart: isize,
     /// Whether each output of the only set picks from a few windows, its share of all, and every piece is made by the same
     /// picks.
-    pub by_shares: bool,
+    pub picks_words: bool,
     /// Groups of a turn, and its registers of each piece.
     pub groups: usize,
     pub registers: usize,
@@ -165,10 +165,10 @@ pub(super) struct Program {
 impl Program {
     pub(super) const NONE: Self = Self {
         group: Group { unit: 0, units: 0, apart: 0, from: 0 },
-        wanted: 0,
+        requested: 0,
         pieces: 0,
         apart: 0,
-        by_shares: false,
+        picks_words: false,
         groups: 0,
         registers: 0,
         sets: [Set { outputs: 0, windows: 0, register: 0, first_window: 0, first_pick: 0 };
@@ -216,11 +216,11 @@ impl Program {
         kernels: &Kernels,
         past: bool,
     ) -> bool {
-        (self.group, self.wanted, self.apart) = (group, pieces, apart);
-        let shares = if !past && self.make_shares(kernels) { self.cost() } else { usize::MAX };
+        (self.group, self.requested, self.apart) = (group, pieces, apart);
+        let words = if !past && self.make_words(kernels) { self.cost() } else { usize::MAX };
         let is_made = self.make_sets(pieces, kernels, past);
-        if shares < usize::MAX && !(is_made && self.cost() <= shares) {
-            return self.make_shares(kernels);
+        if words < usize::MAX && !(is_made && self.cost() <= words) {
+            return self.make_words(kernels);
         }
         is_made
     }
@@ -229,7 +229,7 @@ impl Program {
     /// to.
     fn make_sets(&mut self, pieces: usize, kernels: &Kernels, past: bool) -> bool {
         let (group, register) = (self.group, kernels.register);
-        (self.groups, self.register, self.by_shares) = (0, register, false);
+        (self.groups, self.register, self.picks_words) = (0, register, false);
         if register.window == 0 || group.bytes() == 0 {
             return false;
         }
@@ -361,19 +361,19 @@ impl Program {
         while at < end {
             let (from, len) = cursor.here();
             // Mostly the window of the bytes before.
-            let mut ahead = self.ahead(set, window, lane, from, windows);
-            if ahead >= register.window {
+            let mut inside = self.inside(set, window, lane, from, windows);
+            if inside >= register.window {
                 window = (0..windows)
-                    .find(|window| self.ahead(set, *window, lane, from, windows) < register.window)
+                    .find(|window| self.inside(set, *window, lane, from, windows) < register.window)
                     .unwrap_or(windows);
                 if window == windows {
                     let begin = self.window_of(from, (begin, end));
                     self.add_window(set, (lane, windows), begin)?;
                     windows += 1;
                 }
-                ahead = self.ahead(set, window, lane, from, windows);
+                inside = self.inside(set, window, lane, from, windows);
             }
-            let some = len.min(end - at).min(register.window - ahead);
+            let some = len.min(end - at).min(register.window - inside);
             // SAFETY: the picks of all windows of the set have been written.
             let Pick(index) = unsafe {
                 self.picks
@@ -382,7 +382,7 @@ impl Program {
             };
             let place = lane * register.window + at - begin;
             for (byte, slot) in index.iter_mut().skip(place).take(some).enumerate() {
-                *slot = (ahead + byte).to_le_bytes()[0];
+                *slot = (inside + byte).to_le_bytes()[0];
             }
             cursor.go_on(some);
             at += some;
@@ -414,7 +414,7 @@ impl Program {
 
     /// How far a byte of the input lies from where a window of a lane begins; of windows that are not known, and of bytes
     /// before it, farther than any window.
-    fn ahead(&self, set: &Set, window: usize, lane: usize, from: isize, windows: usize) -> usize {
+    fn inside(&self, set: &Set, window: usize, lane: usize, from: isize, windows: usize) -> usize {
         let known = self.windows.get(set.first_window + window).filter(|_| window < windows);
         let begin = known.and_then(|window| window.get(lane));
         begin.map_or(usize::MAX, |begin| from.wrapping_sub(*begin).cast_unsigned())

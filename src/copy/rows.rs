@@ -7,7 +7,8 @@ use super::call::{Call, Shuffle};
 use super::cost::{self, Costs, Method};
 use super::describe;
 use super::machine::{
-    BLOCK_BYTES, COLUMN_BYTES, LEAST_STREAMED_BYTES, LONG_BLOCK_BYTES, LONG_RUN_BYTES, RUNS_IN_TURN,
+    BLOCK_BYTES, COLUMN_BYTES, INTERLEAVED_RUNS, LEAST_STREAMED_BYTES, LONG_BLOCK_BYTES,
+    LONG_RUN_BYTES,
 };
 use super::nest::{Axis, Nest};
 use super::program::{Group, Program};
@@ -38,16 +39,14 @@ pub(super) struct Rows {
     /// Bytes of input from a step of the split axis to the next, and bits that a piece has of a step.
     apart: isize,
     step_bits: usize,
-    /// Bytes of input from the first step of a row to the end of the last.
-    width: usize,
     /// Bytes of a row of all pieces together.
-    wanted: usize,
+    row_bytes: usize,
 }
 
 impl Rows {
     pub(super) fn new(call: Call) -> Self {
         let row = Axis { extent: 1, from: 0, to: 0 };
-        Self { call, outer: Nest::NONE, row, count: 1, apart: 0, step_bits: 0, width: 0, wanted: 0 }
+        Self { call, outer: Nest::NONE, row, count: 1, apart: 0, step_bits: 0, row_bytes: 0 }
     }
 
     /// Makes it the rows of a transfer, if pieces have runs of whole bytes of them.
@@ -73,8 +72,7 @@ impl Rows {
         if self.row.extent > 1 && self.row.from == self.run(1).cast_signed() && bits >= 8 {
             return None;
         }
-        self.width = usize_of(geometry.extent) * self.step_bits / 8;
-        self.wanted = div(transfer.bytes, self.count);
+        self.row_bytes = div(transfer.bytes, self.count);
         Some(())
     }
 
@@ -138,7 +136,7 @@ impl Rows {
     }
 
     /// Bytes of input from where a row begins to where a piece does.
-    fn ahead(&self, part: &Part) -> isize {
+    fn offset(&self, part: &Part) -> isize {
         if self.step_bits.is_multiple_of(8) {
             self.apart.wrapping_mul(isize_of(part.offset))
         } else {
@@ -147,10 +145,10 @@ impl Rows {
     }
 
     /// Where a row begins, and how many there are from it on at equal distances.
-    fn find(&self, row: usize) -> (*const u8, usize) {
+    fn source_at(&self, row: usize) -> (*const u8, usize) {
         let extent = self.row.extent.max(1);
         let (step, within) = div_rem(row, extent);
-        let source = self.outer.find(step);
+        let source = self.outer.source_at(step);
         (source.wrapping_offset(self.row.from.wrapping_mul(within.cast_signed())), extent - within)
     }
 
@@ -160,8 +158,8 @@ impl Rows {
     }
 
     /// Rows of a block.
-    fn block(&self, bands: &Bands) -> usize {
-        let step = self.row.from.unsigned_abs().max(self.wanted).max(1);
+    fn block_rows(&self, bands: &Bands) -> usize {
+        let step = self.row.from.unsigned_abs().max(self.row_bytes).max(1);
         // What is made in one pass need not be found again.
         let is_once = match bands.list.first() {
             Some(band) if bands.count == 1 => band.program(bands).is_some_and(|program| {
@@ -170,7 +168,7 @@ impl Rows {
             }),
             _ => false,
         };
-        let are_long = div(self.wanted, bands.count) >= LONG_RUN_BYTES;
+        let are_long = div(self.row_bytes, bands.count) >= LONG_RUN_BYTES;
         let bytes = if is_once || are_long { LONG_BLOCK_BYTES } else { BLOCK_BYTES };
         let rows = if bands.has_columns {
             div(bytes, step).max(div(COLUMN_BYTES, self.run(1)))
@@ -181,7 +179,7 @@ impl Rows {
         if bands.has_short {
             next_multiple(rows.max(1), LINE_BYTES)
         } else {
-            rows.max(if self.call.past { RUNS_IN_TURN } else { 1 })
+            rows.max(if self.call.past { INTERLEAVED_RUNS } else { 1 })
         }
     }
 
@@ -196,12 +194,13 @@ impl Rows {
         let mut parts = parts.peekable();
         while parts.peek().is_some() {
             bands.make(self, &mut parts);
-            let block = self.block(&bands);
+            let block = self.block_rows(&bands);
             let mut row = rows.start;
             while row < rows.end {
-                let (source, left) = self.find(row);
+                let (source, left) = self.source_at(row);
                 let count = block.min(left).min(rows.end - row);
-                let next = if row + count < rows.end { self.find(row + count).0 } else { source };
+                let next =
+                    if row + count < rows.end { self.source_at(row + count).0 } else { source };
                 // SAFETY: the caller's promise.
                 unsafe { self.copy_block(&bands, &mut stages, (source, left), row, count, next) };
                 row += count;
@@ -221,7 +220,7 @@ impl Rows {
             .number(self.row.from as i64)
             .text(" bytes apart");
         bands.make(self, &mut transfer.parts.iter().peekable());
-        text.text(", in blocks of ").count(self.block(&bands)).text("; ");
+        text.text(", in blocks of ").count(self.block_rows(&bands)).text("; ");
         for (number, band) in bands.list.iter().take(bands.count.min(2)).enumerate() {
             text.text(if number > 0 { "; " } else { "" }).count(band.targets.len());
             text.text(" of runs of ").count(band.run).text(" bytes");
@@ -246,8 +245,8 @@ impl Rows {
         let is_long = |band: &&Band| band.run >= LEAST_STREAMED_BYTES;
         let all = || bands.list.iter().take(bands.count);
         for band in all().filter(is_long).chain(all().filter(|band| !is_long(band))) {
-            let &Band { ahead, run, apart, ref targets, costs } = band;
-            let source = source.wrapping_offset(ahead);
+            let &Band { offset, run, apart, ref targets, costs } = band;
+            let source = source.wrapping_offset(offset);
             let targets = bands.targets.get(targets.clone()).unwrap_or_default();
             let readable_end = if self.call.is_far(apart) {
                 null()
@@ -255,11 +254,11 @@ impl Rows {
                 let last = apart.max(0).unsigned_abs() * (targets.len() - 1);
                 self.call.readable_end(source, left, from, last + run)
             };
-            let (at, mut next) = (row * run, next.wrapping_offset(ahead));
+            let (at, mut next) = (row * run, next.wrapping_offset(offset));
             if self.call.past && !(bands.count == 1 && self.is_dense(targets.len() * run)) {
                 // Streams ask for what they read next, and programs for what follows; here neither is what the band reads.
                 if run < LEAST_STREAMED_BYTES {
-                    self.call.ask(next, count, from, targets.len() * run);
+                    self.call.prefetch_rows(next, count, from, targets.len() * run);
                     next = source;
                 }
             }
@@ -276,36 +275,32 @@ impl Rows {
                             count,
                             readable_end,
                             next,
-                            ahead: 0,
+                            distance: 0,
                         };
                         self.call.shuffle(&shuffle, stages);
                     }
                     Method::Transpose => {
                         let Some(tile) = Tile::new(run, targets.len(), from) else { continue };
-                        self.call.transpose(
-                            &Block { source, from, rows: count, targets, at, readable_end, tile },
-                            stages,
-                        );
+                        let block =
+                            Block { source, from, rows: count, targets, at, readable_end, tile };
+                        self.call.transpose(&block, stages);
                     }
                     Method::Runs => {
                         for (number, target) in targets.iter().enumerate() {
-                            let ahead = apart.wrapping_mul(number.cast_signed());
+                            let offset = apart.wrapping_mul(number.cast_signed());
                             // Short runs ask for what follows, each piece for its share; long ones for rows.
                             let is_streamed =
                                 run >= LEAST_STREAMED_BYTES || run.is_multiple_of(LINE_BYTES);
-                            let ahead_of_next = if is_streamed {
-                                ahead
+                            let offset_of_next = if is_streamed {
+                                offset
                             } else {
                                 (number * count * run).cast_signed()
                             };
-                            let next = next.wrapping_offset(ahead_of_next);
-                            let source = source.wrapping_offset(ahead);
+                            let next = next.wrapping_offset(offset_of_next);
+                            let source = source.wrapping_offset(offset);
                             let (target, to) = (target.wrapping_add(at), run.cast_signed());
-                            self.call.rows(
-                                &Runs { source, target, run, count, from, to, readable_end },
-                                stages,
-                                next,
-                            );
+                            let runs = Runs { source, target, run, count, from, to, readable_end };
+                            self.call.copy_runs(&runs, stages, next);
                         }
                     }
                 }
@@ -317,7 +312,7 @@ impl Rows {
 /// Neighbouring pieces of one length.
 struct Band {
     /// Bytes from where a row begins to where the first piece does, and from a piece to the next.
-    ahead: isize,
+    offset: isize,
     apart: isize,
     run: usize,
     targets: Range<usize>,
@@ -327,7 +322,7 @@ struct Band {
 impl Band {
     const NONE: Self = {
         let costs = Costs { runs: 0, shuffle: None, transpose: None };
-        Self { ahead: 0, apart: 0, run: 0, targets: 0..0, costs }
+        Self { offset: 0, apart: 0, run: 0, targets: 0..0, costs }
     };
 
     fn is_made_by(&self, program: &Program) -> bool {
@@ -388,7 +383,7 @@ impl Bands {
             }
             let apart = if first.len > 1 { run.cast_signed() } else { rows.apart };
             *band = Band {
-                ahead: rows.ahead(&first),
+                offset: rows.offset(&first),
                 apart,
                 run,
                 targets: begin..found,
@@ -419,13 +414,13 @@ fn costs_of(
     let runs = cost::of_runs(call, band.run, true);
     let known = programs.iter().find(|program| band.is_made_by(program));
     if let Some(program) = known {
-        return Costs { runs, shuffle: Some(cost::of_steps(call, program)), transpose };
+        return Costs { runs, shuffle: Some(cost::of_program(call, program)), transpose };
     }
     let Some(slot) = programs.get_mut(*made) else {
         return Costs { runs, shuffle: None, transpose };
     };
     let group = Group::of_units(band.run, from);
-    let shuffle = cost::of_program(call, slot, group, (columns, band.apart), rows.row.extent);
+    let shuffle = cost::make_program(call, slot, group, (columns, band.apart), rows.row.extent);
     let costs = Costs { runs, shuffle, transpose };
     if costs.best() == Method::Shuffle {
         *made += 1;
