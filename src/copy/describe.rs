@@ -1,4 +1,4 @@
-//! What a copy will do, as text for people.
+//! Describes what a copy will do, as text for people.
 
 use super::call::Call;
 use super::cost::{Costs, Method};
@@ -11,8 +11,8 @@ use super::{joined, parallel, small};
 use crate::parts::Transfer;
 use crate::text::Text;
 
-/// Writes the normal form, the method with what others would cost, the level, and whether it goes past the caches. Of
-/// pieces that are not alike, the first stands for all. Addresses do not matter.
+/// Writes the normal form, the method and what the others would cost, the level, and whether the copy goes past the
+/// caches. If pieces differ, the first stands for all. Addresses do not matter.
 pub(crate) fn describe(transfer: &Transfer<'_>, text: &mut Text<'_>) {
     let machine = Machine::here();
     if transfer.bytes == 0 {
@@ -48,7 +48,7 @@ pub(crate) fn describe(transfer: &Transfer<'_>, text: &mut Text<'_>) {
     text.count(parallel::most_tasks(transfer.bytes)).text(" tasks of use");
 }
 
-/// Writes the method and the costs of all, in cycles for 64 bytes of output.
+/// Writes the chosen method and the costs of all, in cycles for 64 bytes of output.
 pub(super) fn costs(costs: &Costs, text: &mut Text<'_>) {
     let name = |method| match method {
         Method::Runs => "runs",

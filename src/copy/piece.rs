@@ -1,4 +1,4 @@
-//! One piece, from its normal form: which kernel takes its innermost axes, and the loops over the others.
+//! Copies a piece in normal form: chooses the kernel that takes its innermost axes, and loops over the others.
 
 #![allow(clippy::similar_names)] // one target, and targets
 
@@ -16,22 +16,22 @@ use super::vector::LINE_BYTES;
 use crate::math::{div, next_multiple};
 use core::ptr::null_mut;
 
-/// The longest groups of units, each group made of the steps of an axis.
+/// The longest groups of units whose units are the steps of an axis.
 const LONGEST_GROUP_BYTES: usize = 256;
 
 /// How a piece is moved.
 pub(super) struct Choice {
     pub costs: Costs,
-    /// Of how many axes, from the innermost on, a program makes its groups.
+    /// The number of axes, from the innermost on, that make a program's groups.
     axes: usize,
-    /// Which axis is transposed with the innermost one.
+    /// The axis that is transposed with the innermost one.
     crossing: usize,
     /// Whether a program makes the steps of that axis together, as if they were pieces.
     by_columns: bool,
 }
 
 impl Choice {
-    /// What moving a piece costs each way; a program is made if that is one.
+    /// Works out what each method costs for a piece; to find out, a program is made.
     #[inline(never)]
     pub(super) fn new(call: &Call, nest: &Nest, program: &mut Program) -> Self {
         let unit = nest.unit;
@@ -67,7 +67,7 @@ impl Choice {
         choice
     }
 
-    /// Moves the axis whose steps are made together inside the innermost one, so that tasks take others.
+    /// Moves the axis whose steps are made together inside the innermost one, so that tasks divide the others.
     pub(super) fn arrange(&self, nest: &mut Nest) {
         if self.by_columns {
             let columns = nest.remove(self.crossing);
@@ -76,7 +76,7 @@ impl Choice {
     }
 }
 
-/// The groups that a program would make, of how many axes, and how many groups there are in all.
+/// Returns the groups that a program would make, how many axes they take up, and how many groups there are in all.
 fn group_of(nest: &Nest) -> (Group, usize, usize) {
     let unit = nest.unit;
     let [.., inner] = *nest.axes() else {
@@ -92,7 +92,7 @@ fn group_of(nest: &Nest) -> (Group, usize, usize) {
     (Group::of_units(unit, inner.from), 1, div(nest.bytes(), unit))
 }
 
-/// What moves a piece, or some of it.
+/// Moves a piece, or part of one.
 pub(super) struct Mover<'a> {
     pub call: &'a Call,
     pub choice: &'a Choice,
@@ -101,10 +101,10 @@ pub(super) struct Mover<'a> {
 }
 
 impl Mover<'_> {
-    /// Moves a piece, or a part of it.
+    /// Copies a piece, or part of one.
     ///
     /// # Safety
-    /// All its units must be readable and writable, no two of them in one place.
+    /// All its units must be readable and writable, and no two may be written to the same place.
     #[inline(never)]
     pub(super) unsafe fn copy(&mut self, nest: &mut Nest) {
         let Nest { source, target, unit, .. } = *nest;
@@ -122,6 +122,8 @@ impl Mover<'_> {
         }
     }
 
+    /// Copies unit by unit.
+    ///
     /// # Safety
     /// As [`Mover::copy`].
     unsafe fn copy_runs(&mut self, nest: &mut Nest) {
@@ -140,6 +142,8 @@ impl Mover<'_> {
         });
     }
 
+    /// Copies by a program.
+    ///
     /// # Safety
     /// As [`Mover::copy`].
     unsafe fn shuffle(&mut self, nest: &mut Nest) {
@@ -151,7 +155,7 @@ impl Mover<'_> {
             nest.pop();
         }
         let inner = nest.pop();
-        // Of short rows the next one is asked for, of long ones what lies behind.
+        // After a short row the next one is prefetched; along a long one, what lies ahead.
         let row = inner.from.unsigned_abs() * inner.extent;
         let distance = match nest.axes().last() {
             Some(outer) if row < 4 * PREFETCH_BYTES => outer.from,
@@ -173,7 +177,7 @@ impl Mover<'_> {
         });
     }
 
-    /// Transposes the innermost axis with that along which units lie together in the input.
+    /// Transposes the innermost axis with the one along which units are contiguous in the input.
     ///
     /// # Safety
     /// As [`Mover::copy`].
@@ -214,7 +218,7 @@ impl Mover<'_> {
     }
 }
 
-/// How many of the columns that are left are taken at a time: as many are left over as a lane has, or none.
+/// Returns how many of the remaining columns to take at a time, so that those left over fill a lane, if there are any.
 fn columns_of(left: usize, unit: usize) -> usize {
     let least = div(16, unit);
     match left {
@@ -224,7 +228,7 @@ fn columns_of(left: usize, unit: usize) -> usize {
     }
 }
 
-/// Goes over a nest's axes, and an inner one in blocks where others share its lines.
+/// Calls `visit` for all steps of a nest's axes: with the inner axis, or block by block if others share its lines.
 #[inline(always)]
 fn by_blocks(
     nest: &mut Nest,
