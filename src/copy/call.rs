@@ -301,21 +301,13 @@ impl Call {
     /// Returns how many groups come before all targets begin a line, if they do so together.
     fn groups_to_line(all: &Shuffle<'_>, begin: usize) -> Option<usize> {
         let bytes = all.program.group.bytes();
-        let first = all.targets.first().map_or(0, |target| *target as usize % LINE_BYTES);
-        if all.targets.iter().any(|target| *target as usize % LINE_BYTES != first) {
-            return None;
-        }
-        let over = (first + all.at + begin * bytes).wrapping_neg() % LINE_BYTES;
-        // The fewest groups of which `over` bytes complete a line: modulo a line, the odd part of `bytes` has an
-        // inverse.
-        let (twos, odd) = (bytes.trailing_zeros(), bytes >> bytes.trailing_zeros());
-        if over.trailing_zeros() < twos && over != 0 {
-            return None;
-        }
-        let inverse = (0..2).fold(odd, |inverse, _| {
-            inverse.wrapping_mul(2usize.wrapping_sub(odd.wrapping_mul(inverse)))
-        });
-        Some((over >> twos).wrapping_mul(inverse) % (LINE_BYTES >> twos.min(6)))
+        let at = |target: &*mut u8| *target as usize + all.at + begin * bytes;
+        let first = all.targets.first().map_or(0, at);
+        let are_alike = all
+            .targets
+            .iter()
+            .all(|target| at(target).wrapping_sub(first).is_multiple_of(LINE_BYTES));
+        units_to_line(first, bytes).filter(|_| are_alike)
     }
 
     /// Copies groups unit by unit.
@@ -352,21 +344,18 @@ impl Call {
         (self.machine.kernels.prefetch)(source, rows, from, bytes);
     }
 
-    /// Transposes a block: past the caches directly if all targets begin lines, and otherwise by way of stages.
+    /// Transposes a block: past the caches if all targets begin lines.
     ///
     /// # Safety
     /// As for the kernel.
-    pub(super) unsafe fn transpose(&self, block: &Block<'_>, stages: &mut Stages) {
-        let kernels = self.machine.kernels;
-        let [through, by_lines] = kernels.transpose(block);
+    pub(super) unsafe fn transpose(&self, block: &Block<'_>) {
+        let [through, by_lines] = self.machine.kernels.transpose(block);
         // SAFETY: the caller's promise.
         unsafe {
-            if !self.past || block.rows * block.tile.unit < 2 * LINE_BYTES {
-                through(block);
-            } else if block.begins_lines() {
+            if self.past && block.rows * block.tile.unit >= 2 * LINE_BYTES && block.begins_lines() {
                 through(&block.skip(by_lines(block)));
             } else {
-                stages.transpose(block, through, kernels);
+                through(block);
             }
         }
     }
@@ -377,6 +366,18 @@ impl Call {
             (self.machine.kernels.fence)();
         }
     }
+}
+
+/// Returns the fewest units after which what begins at an address begins a line: modulo a line, the odd part of a unit's
+/// bytes has an inverse.
+pub(super) fn units_to_line(address: usize, unit: usize) -> Option<usize> {
+    let (over, twos) = (address.wrapping_neg() % LINE_BYTES, unit.trailing_zeros().min(6));
+    let odd = unit >> twos;
+    let inverse = (0..2).fold(odd, |inverse, _| {
+        inverse.wrapping_mul(2usize.wrapping_sub(odd.wrapping_mul(inverse)))
+    });
+    let units = (over >> twos).wrapping_mul(inverse) % (LINE_BYTES >> twos);
+    over.is_multiple_of(1 << twos).then_some(units)
 }
 
 /// Returns whether there may be pages between elements of the input: in order of stride, each axis must begin less than

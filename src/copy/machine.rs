@@ -29,7 +29,7 @@ pub(super) const PREFETCH_BYTES: usize = 2 << 10;
 pub(super) const INTERLEAVED_RUNS: usize = 16;
 pub(super) const INTERLEAVED_BYTES: usize = 256;
 /// Shorter runs are put together before they are sent past the caches.
-pub(super) const LEAST_STREAMED_BYTES: usize = 256;
+pub(super) const LEAST_STREAMED_BYTES: usize = 128;
 
 /// Rows are taken in blocks of so many bytes of input, so that pieces that share lines find them in the first-level cache.
 pub(super) const BLOCK_BYTES: usize = 16 << 10;

@@ -3,7 +3,6 @@
 
 use super::level::Kernels;
 use super::runs::Runs;
-use super::tile::Block;
 use super::vector::{LANE_BYTES, LINE_BYTES};
 use crate::math::div;
 use core::mem::MaybeUninit;
@@ -123,48 +122,6 @@ impl Stages {
             if let Some(held) = self.held.get_mut(number) {
                 // SAFETY: the caller's promise.
                 unsafe { held.finish(memory, kernels) };
-            }
-        }
-    }
-
-    /// Transposes a block, a lane of columns at a time. `through` transposes through the caches.
-    ///
-    /// # Safety
-    /// As the kernel's. A fence must follow.
-    pub(super) unsafe fn transpose(
-        &mut self,
-        block: &Block<'_>,
-        through: unsafe fn(&Block<'_>) -> usize,
-        kernels: &Kernels,
-    ) {
-        let (unit, columns) = (block.tile.unit, block.tile.columns());
-        // SAFETY: the caller's promise. No register is written beyond the rows, so there is room for a line more.
-        let room = unsafe { self.divide(columns, kernels) } + LINE_BYTES;
-        let bytes = kernels.register.bytes;
-        let step = div(div(room, bytes) * bytes, unit);
-        for (number, targets) in (0..).zip(block.targets.chunks(columns.max(1))) {
-            let source = block.source.wrapping_add(number * columns * unit);
-            let block = Block { source, targets, ..*block };
-            let mut done = 0;
-            while done < block.rows {
-                let rows = step.min(block.rows - done);
-                let mut stages = [null_mut(); MAX_STAGES];
-                let next = block.row(done + rows);
-                // SAFETY: the caller's promise.
-                unsafe {
-                    for (number, (slot, target)) in stages.iter_mut().zip(targets).enumerate() {
-                        let target = target.wrapping_add(block.at + done * unit);
-                        *slot = self.room(number, target, kernels);
-                    }
-                    let targets = stages.get(..targets.len()).unwrap_or_default();
-                    let some = block.take(done + rows).skip(done);
-                    through(&Block { targets, at: 0, ..some });
-                    (kernels.prefetch)(next, rows, block.from, 1);
-                    for number in 0..targets.len() {
-                        self.push(number, rows * unit, next, kernels);
-                    }
-                }
-                done += rows;
             }
         }
     }

@@ -117,28 +117,13 @@ unsafe fn part_of_run<V: Vector, const INTERLEAVED: bool>(
         }
         let (tail_source, tail_target) = (source.wrapping_add(last), target.wrapping_add(last));
         if are_joined && row + 1 < count {
-            let mut seam = Seam([0; LINE_BYTES]);
-            let seam = seam.0.as_mut_ptr();
-            copy_short::<V>(tail_source, seam, rest);
-            copy_short::<V>(
-                source.wrapping_offset(from),
-                seam.wrapping_add(rest),
-                LINE_BYTES - rest,
-            );
-            let mut part = 0;
-            while part < LINE_BYTES {
-                V::load(seam.wrapping_add(part)).stream(tail_target.wrapping_add(part));
-                part += V::BYTES;
-            }
+            V::prefetch(prefetch.of(source, run - 1));
+            V::stream_seam(tail_source, rest, source.wrapping_offset(from), tail_target);
         } else {
             copy_short::<V>(tail_source, tail_target, rest);
         }
     }
 }
-
-/// The line that a run ends in and the next one begins in.
-#[repr(C, align(64))]
-struct Seam([u8; LINE_BYTES]);
 
 /// What is asked for with a line: of a run, what lies so many bytes behind, up to where `own` ends, then what is next.
 struct Prefetch {

@@ -5,10 +5,16 @@
 //! Of all that is unsafe here: the CPU must have the features of the level; what is loaded must be readable and what is
 //! stored writable; a stream must go to a multiple of the register's size, and a fence must follow the last one.
 
+use super::runs::copy_short;
+
 /// Bytes of a cache line.
 pub(super) const LINE_BYTES: usize = 64;
 /// Bytes of a lane, within which unpacks and shuffles stay.
 pub(super) const LANE_BYTES: usize = 16;
+
+/// The line that a run ends in and the next one begins in.
+#[repr(C, align(64))]
+struct Seam([u8; LINE_BYTES]);
 
 /// A register of one or more lanes. Those of one lane must say how they prefetch and fence: wider ones ask them.
 pub(super) trait Vector: Copy {
@@ -34,6 +40,22 @@ pub(super) trait Vector: Copy {
     unsafe fn stream(self, target: *mut u8) {
         // SAFETY: the caller's promise.
         unsafe { self.store(target) }
+    }
+    /// Streams a line that has the last bytes of a run and the first of the next.
+    #[inline(always)]
+    unsafe fn stream_seam(tail: *const u8, rest: usize, head: *const u8, target: *mut u8) {
+        let mut seam = Seam([0; LINE_BYTES]);
+        let seam = seam.0.as_mut_ptr();
+        let mut at = 0;
+        // SAFETY: the caller's promise.
+        unsafe {
+            copy_short::<Self>(tail, seam, rest);
+            copy_short::<Self>(head, seam.wrapping_add(rest), LINE_BYTES - rest);
+            while at < LINE_BYTES {
+                Self::load(seam.wrapping_add(at)).stream(target.wrapping_add(at));
+                at += Self::BYTES;
+            }
+        }
     }
     /// Returns the units of `U` bytes of the low halves of lanes in turn, and those of the high halves.
     #[inline(always)]
