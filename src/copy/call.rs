@@ -186,8 +186,7 @@ impl Call {
                 }
                 _ if self.past => self.staged_turns(all, &begins, begin..count, stages),
                 Some(first) if begin < first => {
-                    // A whole turn up to the first group that begins a line; the next turn makes some of its groups
-                    // again.
+                    // A whole turn up to where lines begin; the next turn makes some of its groups again.
                     let head = begin..(begin + program.groups).max(first).min(count);
                     let reached = Self::turns(all, &begins, head, false);
                     Self::turns(all, &begins, first.min(reached)..count, false)
@@ -207,8 +206,7 @@ impl Call {
         let end = all.readable_end as usize;
         let from = program.group.from;
         if from < 0 {
-            // Windows of the first groups may reach beyond the end, and those of groups after the last lie below the
-            // input.
+            // First windows may reach beyond the end; those of groups after the last lie below the input.
             let first = top.saturating_sub(end).div_ceil(from.unsigned_abs());
             return first..(count + 1).saturating_sub(program.groups);
         }
@@ -255,8 +253,7 @@ impl Call {
         begin + made
     }
 
-    /// Copies groups by whole turns like `turns`, by way of stages, which have room for what turns write beyond their
-    /// groups.
+    /// Copies groups by whole turns by way of stages, which have room for what turns write beyond their groups.
     unsafe fn staged_turns(
         &self,
         all: &Shuffle<'_>,
@@ -306,8 +303,7 @@ impl Call {
             return None;
         }
         let over = (first + all.at + begin * bytes).wrapping_neg() % LINE_BYTES;
-        // The fewest groups of which `over` bytes complete a line: modulo a line, the odd part of `bytes` has an
-        // inverse.
+        // The fewest groups that have `over` bytes modulo a line, for which the odd part of `bytes` has an inverse.
         let (twos, odd) = (bytes.trailing_zeros(), bytes >> bytes.trailing_zeros());
         if over.trailing_zeros() < twos && over != 0 {
             return None;
@@ -379,8 +375,8 @@ impl Call {
     }
 }
 
-/// Returns whether there may be pages between elements of the input: in order of stride, each axis must begin less than
-/// a page behind what the smaller ones reach.
+/// Returns whether there may be pages between elements of the input. There are none if, in order of stride, each axis
+/// begins less than a page behind what the smaller ones reach.
 fn has_holes(transfer: &Transfer<'_>) -> bool {
     let geometry = &transfer.geometry;
     let Some(strides) = transfer.strides else { return false };
