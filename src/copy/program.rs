@@ -205,7 +205,7 @@ impl Program {
         self.sets.get(..self.set_count).unwrap_or_default()
     }
 
-    /// Makes the cheapest program for such groups, if there is one. Turns of whole lines are preferred.
+    /// Makes the cheapest program for such groups, preferring turns of whole lines. Returns whether there is one.
     #[inline(never)]
     pub(super) fn make(
         &mut self,
@@ -410,7 +410,7 @@ impl Program {
     }
 
     /// Returns how far a byte of the input lies behind the start of a window: huge if before it, or the window is not
-    /// known.
+    /// Returns how far a byte of the input lies behind a window's start: huge if before it, or if that is not known.
     fn inside(&self, set: &Set, window: usize, lane: usize, from: isize, windows: usize) -> usize {
         let known = self.windows.get(set.first_window + window).filter(|_| window < windows);
         let begin = known.and_then(|window| window.get(lane));
