@@ -139,7 +139,7 @@ impl Source {
         (bits / 8) as usize + CHUNK_BYTES + 8
     }
 
-    /// Returns whether so many bytes may be read from a bit on, and written.
+    /// Returns whether `bytes` bytes may be read from a bit on, and written.
     #[inline(always)]
     fn has_room(&self, out: &Writer, bit: i64, bytes: usize) -> bool {
         self.readable.wrapping_sub(self.byte(bit) as usize).cast_signed() >= bytes.cast_signed()

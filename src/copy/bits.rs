@@ -76,7 +76,8 @@ impl Layout {
         }
     }
 
-    /// Returns the columns that begin with a row of the output, up to so many bits, if there are enough to transpose.
+    /// Returns the columns that begin with row `index` of the output, in up to `bits` bits, if they are worth
+    /// transposing.
     fn columns(
         &self,
         source: Source,
@@ -279,7 +280,7 @@ mod tests {
         for level in levels() {
             call.machine.kernels = level::kernels_of(level);
             let target = memory[2].place(total, !case.at_end);
-            // SAFETY: there are so many bytes, and the input is as the transfer says.
+            // SAFETY: that many bytes are there, and the input is as the transfer says.
             unsafe {
                 target.write_bytes(0xEE, total);
                 let part = Part { index: 0, offset: case.offset, len: case.len, target };

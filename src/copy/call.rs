@@ -19,7 +19,7 @@ use core::ptr::null_mut;
 pub(super) const PAGE_BYTES: usize = 4096;
 
 impl<'a> Shuffle<'a> {
-    /// Returns so many turns, beginning with a group.
+    /// Returns `count` turns from group `begin` on.
     fn turns(&self, begin: usize, count: usize) -> Turns<'a> {
         let program = self.program;
         let offset = program.group.from.wrapping_mul(begin.cast_signed());
@@ -100,7 +100,7 @@ impl Call {
         source.wrapping_offset(last).wrapping_add(bytes)
     }
 
-    /// Returns whether there may be a page between places that are so many bytes apart.
+    /// Returns whether there may be a page between two places that are `step` bytes apart.
     pub(super) fn is_far(&self, step: isize) -> bool {
         self.has_holes && step.unsigned_abs() >= PAGE_BYTES
     }
@@ -276,7 +276,7 @@ impl Call {
             let turns = (div(left, program.groups) + 1).min(most);
             let some = (turns * program.groups).min(groups.end - done);
             let mut targets = [null_mut(); MAX_OUTPUTS];
-            // SAFETY: the caller's promise, and the stages have room for so many turns.
+            // SAFETY: the caller's promise, and the stages have room for that many turns.
             unsafe {
                 for (number, (slot, target)) in targets.iter_mut().zip(all.targets).enumerate() {
                     let target = target.wrapping_add(all.at + done * bytes);

@@ -52,7 +52,7 @@ pub(super) struct Kernels {
 }
 
 impl Kernels {
-    /// Returns the kernels that transpose such a block.
+    /// Returns the kernels that transpose this block.
     pub(super) fn transpose(&self, block: &Block<'_>) -> [Transpose; 2] {
         let power = block.tile.wide().trailing_zeros() as usize;
         let merged = if block.tile.merged > 1 {

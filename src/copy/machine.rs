@@ -279,7 +279,7 @@ impl Machine {
         self.put(number);
     }
 
-    /// Returns whether a copy of so many bytes is small.
+    /// Returns whether a copy of `bytes` bytes is small.
     #[inline]
     pub(super) fn is_small(bytes: usize) -> bool {
         bytes <= SMALL_BYTES >> (MODEL.load(Relaxed) >> 8)

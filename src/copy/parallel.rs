@@ -65,7 +65,7 @@ pub(super) fn is_of_use(executor: Option<&dyn Executor>, bytes: usize) -> bool {
         && bytes >= 2 * Machine::here().threshold(TASK_BYTES)
 }
 
-/// Returns the most tasks that are of use for so many bytes.
+/// Returns the most tasks that are of use for `bytes` bytes.
 pub(super) fn most_tasks(bytes: usize) -> usize {
     (bytes / TASK_BYTES).clamp(1, MAX_TASKS)
 }
@@ -93,7 +93,7 @@ pub(super) fn run(
     Ok(())
 }
 
-/// Runs `body` in so many tasks, and at most so many ranges.
+/// Runs `body` in `tasks` tasks, and in at most `most` ranges.
 #[inline(never)] // for its stack
 fn run_tasks(
     executor: &dyn Executor,

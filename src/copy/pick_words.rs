@@ -105,7 +105,7 @@ pub(super) unsafe fn run<V: Vector>(all: &Turns<'_>) {
             }
         };
     }
-    // SAFETY: the program has so many picks; the caller's promise.
+    // SAFETY: the program has that many picks; the caller's promise.
     unsafe {
         one_of! {
             1: 2 4 8;
@@ -121,7 +121,7 @@ pub(super) unsafe fn run<V: Vector>(all: &Turns<'_>) {
 unsafe fn turns<V: Vector, const E: usize, const R: usize>(all: &Turns<'_>) {
     let program = all.program;
     let (from, to) = (program.from(), program.bytes());
-    // SAFETY: the program has so many windows and picks; the caller's promise.
+    // SAFETY: the program has that many windows and picks; the caller's promise.
     unsafe {
         let picks = &*program.picks.as_ptr().cast::<[[Pick; E]; R]>();
         let index = picks.map(|picks| picks.map(|Pick(index)| V::load(index.as_ptr())));

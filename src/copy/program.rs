@@ -36,7 +36,7 @@ pub(super) struct Group {
 }
 
 impl Group {
-    /// Returns groups of a single unit each, so many bytes of input apart.
+    /// Returns groups of a single unit each, `from` bytes of input apart.
     pub(super) fn of_units(unit: usize, from: isize) -> Self {
         Self { unit, units: 1, apart: 0, from }
     }
@@ -76,7 +76,7 @@ impl Cursor {
         (self.begin.wrapping_add(self.within.cast_signed()), self.group.unit - self.within)
     }
 
-    /// Advances by so many bytes, at most those that are contiguous.
+    /// Advances by some bytes, at most those that are contiguous.
     fn go_on(&mut self, bytes: usize) {
         self.within += bytes;
         if self.within < self.group.unit {
@@ -205,7 +205,7 @@ impl Program {
         self.sets.get(..self.set_count).unwrap_or_default()
     }
 
-    /// Makes the cheapest program for such groups, preferring turns of whole lines. Returns whether there is one.
+    /// Makes the cheapest program for these groups, preferring turns of whole lines. Returns whether there is one.
     #[inline(never)]
     pub(super) fn make(
         &mut self,
@@ -243,7 +243,7 @@ impl Program {
             || self.make_turn((div(register.bytes, group.bytes()), 1), pieces)
     }
 
-    /// Makes a program with so many groups and registers a turn.
+    /// Makes a program whose turns have this many groups and registers.
     fn make_turn(&mut self, (groups, registers): (usize, usize), pieces: usize) -> bool {
         (self.groups, self.registers) = (groups, registers);
         let is_made =
@@ -300,7 +300,7 @@ impl Program {
         self.fill(together) || (together > 1 && self.fill(1))
     }
 
-    /// Fills all sets, with so many registers of a piece each.
+    /// Fills all sets, each with `registers` registers of a piece.
     fn fill(&mut self, registers: usize) -> bool {
         (self.set_count, self.window_count, self.pick_count, self.high) = (0, 0, 0, 0);
         let mut first = 0;

@@ -154,7 +154,7 @@ impl Rows {
         (source.wrapping_offset(self.row.from.wrapping_mul(within.cast_signed())), extent - within)
     }
 
-    /// Returns whether rows leave no gaps if a band has so many bytes of each.
+    /// Returns whether rows leave no gaps if a band has `bytes` bytes of each.
     fn is_dense(&self, bytes: usize) -> bool {
         self.row.from.unsigned_abs() <= bytes + LINE_BYTES
     }

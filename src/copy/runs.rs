@@ -39,7 +39,7 @@ impl Runs {
         }
     }
 
-    /// Returns how many of the first runs may be copied by moves of so many bytes, more than a run has: what a move
+    /// Returns how many of the first runs may be copied by moves of `bytes` bytes, more than a run has: what a move
     /// reads beyond its run must be readable, and what it writes there is written again by the next.
     fn fitting(&self, bytes: usize) -> usize {
         let last =

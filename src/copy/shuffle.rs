@@ -73,7 +73,7 @@ unsafe fn any_set<V: Vector, const PAST: bool>(
             }
         };
     }
-    // SAFETY: the program has so many picks; the caller's promise.
+    // SAFETY: the program has that many picks; the caller's promise.
     unsafe {
         one_of! {
             1: 1 2 3 4 5 6 7 8;
@@ -98,7 +98,7 @@ unsafe fn one_set<V: Vector, const PAST: bool, const E: usize, const R: usize>(
     let program = all.program;
     let (from, to) = (program.from(), program.bytes());
     let mut source = all.source.wrapping_offset(from.wrapping_mul(first.cast_signed()));
-    // SAFETY: the set has so many windows and picks; the caller's promise.
+    // SAFETY: the set has that many windows and picks; the caller's promise.
     unsafe {
         let picks = &*program.picks.as_ptr().wrapping_add(set.first_pick).cast::<[[Pick; E]; R]>();
         let windows =

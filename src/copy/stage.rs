@@ -38,7 +38,7 @@ impl Stages {
         held: [Held { line: null_mut(), begin: 0, end: 0 }; MAX_STAGES],
     };
 
-    /// Divides the buffer among so many targets. Returns how many bytes fit into a stage at a time, after which there
+    /// Divides the buffer among `count` targets. Returns how many bytes fit into a stage at a time, after which there
     /// is a line that kernels may write beyond them.
     ///
     /// # Safety
@@ -81,7 +81,7 @@ impl Stages {
     /// Takes the bytes that have been put there, sends whole lines, and moves the rest to the front.
     ///
     /// # Safety
-    /// So many bytes must be writable in the target, after what has been pushed. A fence must follow.
+    /// `bytes` more bytes of the target must be writable. A fence must follow.
     pub(super) unsafe fn push(
         &mut self,
         number: usize,

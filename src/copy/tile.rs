@@ -45,7 +45,7 @@ pub(super) struct Tile {
 }
 
 impl Tile {
-    /// Returns the tile for so many columns of rows `from` bytes apart; `None` if no lane holds units of this size.
+    /// Returns the tile for this many columns of rows `from` bytes apart; `None` if no lane holds units of this size.
     pub(super) fn new(unit: usize, columns: usize, from: isize) -> Option<Self> {
         if !matches!(unit, 1 | 2 | 4 | 8 | 16) {
             return None;

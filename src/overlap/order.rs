@@ -13,7 +13,7 @@ pub(crate) const SMALL: usize = 1 << 10;
 const MANY: usize = 1 << 14;
 const LARGE: usize = 1 << 12;
 
-/// Lends a table for so many spans, filled with 0.
+/// Lends a table for `count` spans, filled with 0.
 pub(crate) fn with_table(count: usize, work: &mut dyn FnMut(&mut [u32])) {
     if count > MANY {
         lend::<LARGE>(work);
