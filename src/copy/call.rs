@@ -186,7 +186,7 @@ impl Call {
                 }
                 _ if self.past => self.staged_turns(all, &begins, begin..count, stages),
                 Some(first) if begin < first => {
-                    // A whole turn up to where lines begin; the next turn makes some of its groups again.
+                    // At least one whole turn; the first one that begins a line makes some groups again.
                     let head = begin..(begin + program.groups).max(first).min(count);
                     let reached = Self::turns(all, &begins, head, false);
                     Self::turns(all, &begins, first.min(reached)..count, false)

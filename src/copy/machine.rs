@@ -37,12 +37,12 @@ pub(super) const LONG_BLOCK_BYTES: usize = 256 << 10;
 pub(super) const LONG_RUN_BYTES: usize = 1 << 10;
 /// Bytes of each column that are transposed in a block: several whole lines.
 pub(super) const COLUMN_BYTES: usize = 1024;
-/// At least this much is copied in a round of a piece that shares lines with others.
+/// A round has at least half of this for each piece, if pieces may share lines.
 pub(super) const LEAST_ROUND_BYTES: usize = 32 << 10;
 
 /// Fewer units are not worth the tables of a program, which take about as many cycles to make.
 pub(super) const LEAST_PROGRAM_UNITS: usize = 1 << 10;
-/// Longer units are copied as runs.
+/// Units of this size and longer are copied as runs.
 pub(super) const LONGEST_UNIT_BYTES: usize = 128;
 /// Pieces of fewer bytes are copied unit by unit.
 pub(super) const LEAST_BYTES: usize = 256;

@@ -33,7 +33,7 @@ const MAX_TARGETS: usize = MAX_COLUMNS;
 /// The rows of a transfer, and how the split axis lies in them.
 pub(super) struct Rows {
     call: Call,
-    /// The axes outward of the split axis, except for the innermost one, along which kernels go.
+    /// The axes outward of the split axis: all but the innermost one; and that one, along which kernels go.
     outer: Nest,
     row: Axis,
     pub count: usize,
@@ -260,7 +260,7 @@ impl Rows {
             };
             let (at, mut next) = (row * run, next.wrapping_offset(offset));
             if self.call.past && !(bands.count == 1 && self.is_dense(targets.len() * run)) {
-                // Kernels prefetch what comes next in memory, but this band goes on in other rows.
+                // Kernels prefetch what comes next in memory, but this band continues in other rows.
                 if run < LEAST_STREAMED_BYTES {
                     self.call.prefetch_rows(next, count, from, targets.len() * run);
                     next = source;

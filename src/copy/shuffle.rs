@@ -34,7 +34,7 @@ pub(super) unsafe fn none(_: &Turns<'_>) {}
 
 /// Runs all turns for one set of the program, and then for the next, so that indices stay in registers. What the last
 /// register of a turn writes beyond the turn, the first one of the next turn writes again; so the last set goes first.
-/// Past the caches lines are sent in order, so sets take turns there, a few at a time.
+/// Past the caches lines are sent in order, so there each set runs only a few turns at a time.
 ///
 /// # Safety
 /// As the module says.
