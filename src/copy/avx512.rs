@@ -1,4 +1,4 @@
-//! The level of AVX-512 with VBMI: registers of a line, of which any bytes are picked at once.
+//! The level of AVX-512 with VBMI: its registers are lines, and a pick chooses any of their bytes.
 
 use super::avx2::unpack;
 use super::vector::{Vector, LANE_BYTES};
@@ -94,8 +94,8 @@ impl Vector for __m512i {
     }
 }
 
-/// Half a line, of which words of 4 bytes are picked: CPUs whose registers are half lines inside do so twice as fast, and
-/// windows that begin anywhere lie in two lines half as often.
+/// Half a line, from which words of 4 bytes are picked. CPUs that handle lines as two halves do so twice as fast, and
+/// windows that begin anywhere lie across two lines half as often.
 #[derive(Clone, Copy)]
 pub(super) struct Words(__m256i);
 

@@ -19,7 +19,7 @@ use core::ptr::null_mut;
 pub(super) const PAGE_BYTES: usize = 4096;
 
 impl<'a> Shuffle<'a> {
-    /// Returns so many turns, beginning with a group.
+    /// Returns `count` turns from group `begin` on.
     fn turns(&self, begin: usize, count: usize) -> Turns<'a> {
         let program = self.program;
         let offset = program.group.from.wrapping_mul(begin.cast_signed());
@@ -100,7 +100,7 @@ impl Call {
         source.wrapping_offset(last).wrapping_add(bytes)
     }
 
-    /// Returns whether there may be a page between places that are so many bytes apart.
+    /// Returns whether there may be a page between two places that are `step` bytes apart.
     pub(super) fn is_far(&self, step: isize) -> bool {
         self.has_holes && step.unsigned_abs() >= PAGE_BYTES
     }
@@ -186,8 +186,7 @@ impl Call {
                 }
                 _ if self.past => self.staged_turns(all, &begins, begin..count, stages),
                 Some(first) if begin < first => {
-                    // A whole turn up to the first group that begins a line; the next turn makes some of its groups
-                    // again.
+                    // At least one whole turn; the first one that begins a line makes some groups again.
                     let head = begin..(begin + program.groups).max(first).min(count);
                     let reached = Self::turns(all, &begins, head, false);
                     Self::turns(all, &begins, first.min(reached)..count, false)
@@ -207,8 +206,7 @@ impl Call {
         let end = all.readable_end as usize;
         let from = program.group.from;
         if from < 0 {
-            // Windows of the first groups may reach beyond the end, and those of groups after the last lie below the
-            // input.
+            // First windows may reach beyond the end; those of groups after the last lie below the input.
             let first = top.saturating_sub(end).div_ceil(from.unsigned_abs());
             return first..(count + 1).saturating_sub(program.groups);
         }
@@ -255,8 +253,7 @@ impl Call {
         begin + made
     }
 
-    /// Copies groups by whole turns like `turns`, by way of stages, which have room for what turns write beyond their
-    /// groups.
+    /// Copies groups by whole turns by way of stages, which have room for what turns write beyond their groups.
     unsafe fn staged_turns(
         &self,
         all: &Shuffle<'_>,
@@ -279,7 +276,7 @@ impl Call {
             let turns = (div(left, program.groups) + 1).min(most);
             let some = (turns * program.groups).min(groups.end - done);
             let mut targets = [null_mut(); MAX_OUTPUTS];
-            // SAFETY: the caller's promise, and the stages have room for so many turns.
+            // SAFETY: the caller's promise, and the stages have room for that many turns.
             unsafe {
                 for (number, (slot, target)) in targets.iter_mut().zip(all.targets).enumerate() {
                     let target = target.wrapping_add(all.at + done * bytes);
@@ -380,8 +377,8 @@ pub(super) fn units_to_line(address: usize, unit: usize) -> Option<usize> {
     over.is_multiple_of(1 << twos).then_some(units)
 }
 
-/// Returns whether there may be pages between elements of the input: in order of stride, each axis must begin less than
-/// a page behind what the smaller ones reach.
+/// Returns whether there may be pages between elements of the input. There are none if, in order of stride, each axis
+/// begins less than a page behind what the smaller ones reach.
 fn has_holes(transfer: &Transfer<'_>) -> bool {
     let geometry = &transfer.geometry;
     let Some(strides) = transfer.strides else { return false };

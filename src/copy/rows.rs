@@ -33,7 +33,7 @@ const MAX_TARGETS: usize = MAX_COLUMNS;
 /// The rows of a transfer, and how the split axis lies in them.
 pub(super) struct Rows {
     call: Call,
-    /// The axes outward of the split axis, except for the innermost one, along which kernels go.
+    /// The axes outward of the split axis: all but the innermost one; and that one, along which kernels go.
     outer: Nest,
     row: Axis,
     pub count: usize,
@@ -77,8 +77,7 @@ impl Rows {
         Some(())
     }
 
-    /// Finds the rows of elements that share bytes: the input must be packed, and pieces must begin and end at whole
-    /// bytes.
+    /// Finds the rows of elements that share bytes: the input must be packed, and pieces begin and end at whole bytes.
     fn make_sub_byte(&mut self, transfer: &Transfer<'_>) -> Option<()> {
         let geometry = &transfer.geometry;
         let is_whole = |len: i64| (usize_of(len) * self.step_bits).is_multiple_of(8);
@@ -133,8 +132,7 @@ impl Rows {
         Some(())
     }
 
-    /// Returns how many bytes a piece has of a row. Of elements that share bytes, this is whole bytes even if a step is
-    /// not.
+    /// Returns how many bytes a piece has of a row: whole ones, even if a step has not.
     pub(super) fn run(&self, len: i64) -> usize {
         usize_of(len) * self.step_bits / 8
     }
@@ -156,7 +154,7 @@ impl Rows {
         (source.wrapping_offset(self.row.from.wrapping_mul(within.cast_signed())), extent - within)
     }
 
-    /// Returns whether rows leave no gaps if a band has so many bytes of each.
+    /// Returns whether rows leave no gaps if a band has `bytes` bytes of each.
     fn is_dense(&self, bytes: usize) -> bool {
         self.row.from.unsigned_abs() <= bytes + LINE_BYTES
     }
@@ -284,8 +282,7 @@ impl Rows {
                 }
             }
             if self.call.past && !(bands.count == 1 && self.is_dense(targets.len() * run)) {
-                // Kernels prefetch what comes next in memory, but this band continues with other rows: prefetch those
-                // here.
+                // Kernels prefetch what comes next in memory, but this band continues in other rows.
                 if run < LEAST_STREAMED_BYTES {
                     self.call.prefetch_rows(next, count, from, targets.len() * run);
                     next = source;
@@ -317,8 +314,7 @@ impl Rows {
                     Method::Runs => {
                         for (number, target) in targets.iter().enumerate() {
                             let offset = apart.wrapping_mul(number.cast_signed());
-                            // Short runs prefetch what follows the rows, each piece its share of it; long ones prefetch
-                            // their next rows.
+                            // Short runs prefetch what follows, each piece a share; long ones, their next rows.
                             let is_streamed =
                                 run >= LEAST_STREAMED_BYTES || run.is_multiple_of(LINE_BYTES);
                             let offset_of_next = if is_streamed {
@@ -386,8 +382,7 @@ impl Bands {
         has_short: false,
     };
 
-    /// Sets this to the next bands, as many as there is room for. It does so in place, because bands take much of the
-    /// stack.
+    /// Sets this to the next bands, as many as there is room for; in place, because bands take much of the stack.
     #[inline(never)]
     fn make(&mut self, rows: &Rows, parts: &mut Peekable<Iter<'_>>) {
         (self.count, self.has_columns, self.has_short) = (0, false, false);
