@@ -238,7 +238,8 @@ impl Rows {
     /// Returns where a band's part of a block begins or ends, of rows at equal distances: past the caches, where its targets
     /// begin a line.
     fn boundary(&self, row: usize, equal: &Range<usize>, run: usize, targets: &[*mut u8]) -> usize {
-        if row == equal.start || row >= equal.end || !self.call.past {
+        if row == equal.start || row >= equal.end || !self.call.past || run >= LEAST_STREAMED_BYTES
+        {
             return row;
         }
         let first = targets.first().map_or(0, |target| *target as usize);
