@@ -7,10 +7,11 @@ use crate::error::{number, Error};
 use crate::rules::split_to_sequence::drops_axis;
 use crate::rules::Request;
 use crate::shape::{self, usize_of, DIM_UNKNOWN, MAX_RANK};
-use crate::words::Which;
+use crate::words::Argument;
 
 /// The input's shape as the split axis parts it.
 #[derive(Debug, Clone, Copy)]
+#[repr(C)] // plans hold it
 pub(crate) struct Geometry<'a> {
     pub dtype: DType,
     pub shape: &'a [i64],
@@ -48,7 +49,7 @@ impl<'a> Geometry<'a> {
         }
         if shape.len() > MAX_RANK {
             let (expected, actual) = (number(MAX_RANK), number(shape.len()));
-            return Err(Error::Rank { which: Which::Input, expected, actual });
+            return Err(Error::Rank { argument: Argument::Input, expected, actual });
         }
         let rank = shape.len();
         let back = if axis < 0 { number(rank) } else { 0 };
@@ -77,7 +78,7 @@ impl<'a> Geometry<'a> {
         let bytes = shape::packed_bytes(self.elements, self.dtype.bits());
         match (isize::try_from(bytes), isize::try_from(self.elements)) {
             (Ok(_), Ok(_)) => Ok(()),
-            _ => Err(Error::TooManyElements { which: Which::Input }),
+            _ => Err(Error::TooManyElements { argument: Argument::Input }),
         }
     }
 
@@ -124,15 +125,6 @@ impl<'a> Geometry<'a> {
     }
 }
 
-/// One piece: `len` steps of the axis from `offset` on.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Piece {
-    pub index: usize,
-    /// Means nothing after a piece of unknown length.
-    pub offset: i64,
-    pub len: i64,
-}
-
 /// The product of all extents, of those inward of an axis, and of those outward of it, as they are to be
 /// counted; nothing if they make more bits than can be numbered.
 #[inline(always)]
@@ -173,7 +165,7 @@ fn counts_closely(
     let (extent, inward) = rest.split_first().unwrap_or((&0, &[]));
     let at_least_one = |extent: i64| Some(extent.max(1));
     let Some([all, inner, outer]) = counts(outward, *extent, inward, dtype, at_least_one) else {
-        return Err(Error::TooManyElements { which: Which::Input });
+        return Err(Error::TooManyElements { argument: Argument::Input });
     };
     let has = |sought: i64, extents: &[i64]| extents.contains(&sought);
     let unless_empty = |count, extents: &[i64]| if has(0, extents) { 0 } else { count };

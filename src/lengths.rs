@@ -118,19 +118,16 @@ impl<'a> Lengths<'a> {
         self.value(index).ok_or(not_integer)
     }
 
-    /// The entries of a list whose values are known, if they lie in memory as a slice of int64 does.
+    /// The entries of a list, if their values are known and lie in memory as a slice of int64 does.
     #[inline]
     #[allow(clippy::cast_ptr_alignment)] // which is looked at
     pub(crate) fn words(&self) -> Option<&'a [i64]> {
         let data = self.data.cast::<i64>();
-        let are_words = self.dtype == DType::Int64
-            && self.bit_stride == i64::BITS.into()
-            && !self.is_scalar
-            && !data.is_null()
-            && data.is_aligned();
-        let len = usize::try_from(self.len).ok().filter(|_| are_words)?;
+        let are_words = self.dtype == DType::Int64 && self.bit_stride == i64::BITS.into();
+        let len = usize::try_from(self.len).ok()?;
         // SAFETY: they are readable by the promise of `from_raw` or of the borrowed slice.
-        Some(unsafe { core::slice::from_raw_parts(data, len) })
+        (are_words && !data.is_null() && data.is_aligned())
+            .then(|| unsafe { core::slice::from_raw_parts(data, len) })
     }
 
     /// Entry `index`, which the rules have checked; -1 where it is the rest.

@@ -37,6 +37,7 @@
 //! | `rules/` | parameters to lengths of the pieces, one file an operator |
 //! | `lengths.rs` | lengths as they are given |
 //! | `geometry.rs` | the input's extents as the split axis parts them |
+//! | `pieces.rs` | the pieces of the axis: where each begins, and how long it is |
 //! | `place.rs` | where pieces lie in the input: what makes views |
 //! | `parts.rs` | what the engine is given to copy |
 //! | `overlap/` | whether memory that is written lies over other memory in use |
@@ -69,6 +70,7 @@ mod math;
 mod operator;
 mod overlap;
 mod parts;
+mod pieces;
 mod place;
 mod rules;
 mod shape;
@@ -95,7 +97,7 @@ pub use error::{Error, ErrorKind, Message};
 pub use lengths::{Length, Lengths};
 pub use operator::Operator;
 pub use shape::{DIM_UNKNOWN, MAX_RANK};
-pub use words::{Argument, Field, Which, Words};
+pub use words::{Argument, Field, Words};
 
 /// The C artifact stands alone, and nothing in it panics: `c-tests/needs_nothing.py` looks for that.
 #[cfg(all(feature = "capi", not(test)))]

@@ -7,7 +7,7 @@ use crate::dtype::DType;
 use crate::error::{number, Error};
 use crate::shape;
 use crate::span::Span;
-use crate::words::{Field, Which};
+use crate::words::{Argument, Field};
 
 /// A tensor as a caller describes it. Its extents are known and not negative; everything else is
 /// still to be checked by [`Tensor::reach`] and [`Reach::place`].
@@ -35,39 +35,29 @@ pub(crate) struct Reach {
 }
 
 impl Tensor<'_> {
-    /// Extent and stride of every axis, outermost first, of a tensor with strides of its own.
-    fn strided_dims(
-        &self,
-    ) -> Option<impl DoubleEndedIterator<Item = (i64, i64)> + ExactSizeIterator + Clone + '_> {
-        let strides = self.strides?;
-        Some(self.shape.iter().copied().zip(strides.iter().copied()))
-    }
-
     /// Whether elements follow each other in row-major order without gaps. Not for empty tensors.
     #[inline]
     pub(crate) fn is_packed(&self) -> bool {
-        match self.strided_dims() {
-            None => true,
-            Some(dims) => shape::is_packed(dims.rev()),
-        }
+        shape::is_packed(self.dims().rev())
     }
 
     /// Extent and stride of every axis, none if it is packed.
-    pub(crate) fn dims(&self) -> impl Iterator<Item = (i64, i64)> + Clone + '_ {
-        self.strided_dims().into_iter().flatten()
+    pub(crate) fn dims(&self) -> impl DoubleEndedIterator<Item = (i64, i64)> + Clone + '_ {
+        let strides = self.strides.unwrap_or_default();
+        self.shape.iter().copied().zip(strides.iter().copied())
     }
 
     /// That the bit offset suits the type: whole elements in a sub-byte one, 0 in others.
     #[inline(always)]
-    pub(crate) fn check_bit_offset(&self, which: Which) -> Result<(), Error> {
+    pub(crate) fn check_bit_offset(&self, argument: Argument) -> Result<(), Error> {
         if self.bit_offset == 0 {
             return Ok(());
         }
         let (bits, actual) = (i64::from(self.dtype.bits()), i64::from(self.bit_offset));
         if !self.dtype.is_sub_byte() {
-            Err(Error::BitOffsetNotZero { which, expected: 0, actual })
+            Err(Error::BitOffsetNotZero { argument, expected: 0, actual })
         } else if actual & (bits - 1) != 0 {
-            Err(Error::BitOffset { which, expected: bits, actual })
+            Err(Error::BitOffset { argument, expected: bits, actual })
         } else {
             Ok(())
         }
@@ -75,74 +65,66 @@ impl Tensor<'_> {
 
     /// What a tensor of `count` elements, more than none, reaches over.
     #[inline(never)] // once in the library
-    pub(crate) fn reach(&self, count: i64, which: Which) -> Result<Reach, Error> {
-        let elements = match self.strided_dims() {
+    pub(crate) fn reach(&self, count: i64, argument: Argument) -> Result<Reach, Error> {
+        let elements = match self.strides {
             None => Some((0, count - 1)),
-            Some(dims) => shape::reach(dims),
+            Some(_) => shape::reach(self.dims()),
         };
         let bits = self.dtype.bits();
         match elements.and_then(|(low, high)| byte_reach(low, high, bits, self.bit_offset.into())) {
             Some(reach) => Ok(reach),
-            None if self.strides.is_none() => Err(Error::TooManyElements { which }),
-            None => Err(Error::StridesOverflow { which }),
+            None if self.strides.is_none() => Err(Error::TooManyElements { argument }),
+            None => Err(Error::StridesOverflow { argument }),
         }
     }
 
     /// That so much memory is there, as far as the caller says.
     #[inline(always)]
-    pub(crate) fn check_data_bytes(&self, reach: Reach, which: Which) -> Result<(), Error> {
+    pub(crate) fn check_data_bytes(&self, reach: Reach, argument: Argument) -> Result<(), Error> {
         if self.data_bytes != 0 && (self.data_bytes as u64) < reach.bytes.cast_unsigned() {
             let (expected, actual) = (reach.bytes, number(self.data_bytes));
-            return Err(Error::DataBytes { which, expected, actual });
+            return Err(Error::DataBytes { argument, expected, actual });
         }
         Ok(())
     }
 
     /// The bytes that a tensor of `count` elements touches; an empty span if there are none. Checks
     /// everything about it but its extents.
-    #[inline(always)]
-    pub(crate) fn span(&self, count: i64, which: Which) -> Result<Span, Error> {
-        // Of most tensors, nothing is stated that needs a closer look.
-        if self.bit_offset == 0 && self.strides.is_none() && self.data_bytes == 0 && count > 0 {
-            let reach = Reach { low: 0, bytes: shape::packed_bytes(count, self.dtype.bits()) };
-            if let (false, Some(span)) = (self.data.is_null(), reach.at(self.data)) {
-                return Ok(span);
-            }
-        }
-        Self::span_closely(*self, count, which)
-    }
-
-    /// The same of any tensor. A copy, so that others stay in registers.
-    #[inline(never)]
-    fn span_closely(self, count: i64, which: Which) -> Result<Span, Error> {
-        self.check_bit_offset(which)?;
+    pub(crate) fn span(&self, count: i64, argument: Argument) -> Result<Span, Error> {
+        self.check_bit_offset(argument)?;
         if count == 0 {
             return Ok(Span::default());
         }
         if self.data.is_null() {
-            return Err(Error::NullField { which, field: Field::Data });
+            return Err(Error::NullField { argument, field: Field::Data });
         }
-        let reach = self.reach(count, which)?;
-        self.check_data_bytes(reach, which)?;
-        reach.place(self.data, which)
+        let reach = self.reach(count, argument)?;
+        self.check_data_bytes(reach, argument)?;
+        reach.place(self.data, argument)
     }
 }
 
 impl Reach {
+    /// Of packed elements that begin at a whole byte.
+    #[inline]
+    pub(crate) fn packed(count: i64, bits: u32) -> Self {
+        Self { low: 0, bytes: shape::packed_bytes(count, bits) }
+    }
+
     /// Checks that the bytes have numbers in `isize`; where that has 64 bits they do.
-    pub(crate) fn check_fits(self, which: Which) -> Result<(), Error> {
+    pub(crate) fn check_fits(self, argument: Argument) -> Result<(), Error> {
         match (isize::try_from(self.low), isize::try_from(self.bytes)) {
             (Ok(_), Ok(_)) => Ok(()),
-            _ => Err(Error::AddressOverflow { which }),
+            _ => Err(Error::AddressOverflow { argument }),
         }
     }
 
     /// The addresses of a tensor whose data lies there.
     #[inline(always)]
-    pub(crate) fn place(self, data: *const u8, which: Which) -> Result<Span, Error> {
+    pub(crate) fn place(self, data: *const u8, argument: Argument) -> Result<Span, Error> {
         match self.at(data) {
             Some(span) => Ok(span),
-            None => Err(Error::AddressOverflow { which }),
+            None => Err(Error::AddressOverflow { argument }),
         }
     }
 

@@ -1,5 +1,7 @@
 //! Text for people, written into memory of the caller's: no heap, and nothing that can panic.
 
+use core::fmt;
+
 /// A buffer that takes as much of a text as it has room for, and counts all of it, as snprintf does.
 pub(crate) struct Text<'a> {
     room: &'a mut [u8],
@@ -71,6 +73,13 @@ impl<'a> Text<'a> {
             *slot = 0;
         }
         self.len
+    }
+}
+
+impl fmt::Write for Text<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.text(text);
+        Ok(())
     }
 }
 

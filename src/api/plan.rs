@@ -5,7 +5,8 @@ use super::view::{Layout, View};
 use crate::copy::Executor;
 use crate::error::{number, Error};
 use crate::ffi::parse::ParsedCall;
-use crate::ffi::{libsplit_plan_size, plan};
+use crate::ffi::plan::{self, Planned};
+use crate::ffi::{libsplit_plan_size, reads::Reads};
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec;
@@ -56,7 +57,7 @@ impl<T: Element> Plan<T> {
         let mut memory = vec![0u64; size.div_ceil(size_of::<u64>())].into_boxed_slice();
         let (place, bytes) = (memory.as_mut_ptr().cast(), size_of_val(&*memory));
         // SAFETY: as much memory is there, and nothing else lies in it.
-        unsafe { plan::make(place, bytes, call, None, pieces.len()) }?;
+        unsafe { plan::make(place, bytes, call, None, pieces.len(), &Reads::NONE) }?;
         let (least, offset) = (input.least_len(), input.offset());
         Ok(Self { memory, least, offset, pieces, element: PhantomData })
     }
@@ -140,7 +141,7 @@ impl<T: Element> Plan<T> {
         let (plan, count) = (self.memory.as_ptr().cast(), targets.len());
         // SAFETY: the plan is one, and input and outputs have as many elements as it is made for; nothing else
         // lies where they do, as the borrow checker has seen to.
-        unsafe { plan::copy_by(plan, first, targets.as_ptr(), count, executor, &[]) }
+        unsafe { Planned::for_outputs(plan, count)?.copy(first, targets.as_ptr(), executor, &[]) }
     }
 
     fn check_input(&self, input: &[T]) -> Result<(), Error> {

@@ -6,16 +6,17 @@ use super::view::{descriptor, Layout, View, ViewMut};
 use crate::copy::Executor;
 use crate::dtype::DType;
 use crate::error::Error;
-use crate::ffi::copy::copy_parsed;
 use crate::ffi::libsplit_tensor;
 use crate::ffi::parse::ParsedCall;
-use crate::geometry::{Geometry, Piece};
+use crate::ffi::reads::Reads;
+use crate::geometry::Geometry;
 use crate::lengths::Lengths;
 use crate::operator::Operator;
-use crate::rules::{Pieces, Request, MAX_OUTPUTS};
+use crate::pieces::{Piece, Pieces};
+use crate::rules::{Request, MAX_OUTPUTS};
 use crate::shape::usize_of;
 use crate::tensor::Tensor;
-use crate::words::{Argument, Which};
+use crate::words::Argument;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::ptr::null;
@@ -118,7 +119,8 @@ impl<'a> Split<'a> {
     /// As `libsplit_count`: whatever the operator's rules refuse.
     pub fn count<T: Element>(&self, shape: &[i64]) -> Result<usize, Error> {
         let (_, pieces) = self.rules(T::DTYPE, shape, true)?;
-        usize::try_from(pieces.count()).map_err(|_| Error::TooManyElements { which: Which::Input })
+        usize::try_from(pieces.count())
+            .map_err(|_| Error::TooManyElements { argument: Argument::Input })
     }
 
     /// The shapes of the outputs. Extents may be [`DIM_UNKNOWN`](crate::DIM_UNKNOWN), in the
@@ -421,7 +423,7 @@ impl<'a> Split<'a> {
         let request = Request { outputs: Some(outputs.len()), ..self.0 };
         let call = ParsedCall::new(*input, &request)?;
         // SAFETY: the caller's promise.
-        unsafe { copy_parsed(&call, outputs, executor) }
+        unsafe { call.copy(outputs, executor, &Reads::NONE) }
     }
 }
 

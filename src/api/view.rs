@@ -9,7 +9,7 @@ use crate::error::{number, Error};
 use crate::ffi::{libsplit_dtype, libsplit_tensor};
 use crate::shape::{self, usize_of, MAX_RANK};
 use crate::tensor::Tensor;
-use crate::words::Which;
+use crate::words::Argument;
 use alloc::boxed::Box;
 use core::mem::MaybeUninit;
 use core::ptr::null_mut;
@@ -61,7 +61,7 @@ impl Layout {
         }
         if check_shape::<T>(shape)? > 0 {
             let dims = shape.iter().copied().zip(strides.iter().copied());
-            let overflow = Error::StridesOverflow { which: Which::Input };
+            let overflow = Error::StridesOverflow { argument: Argument::Input };
             let (low, high) = shape::reach(dims).ok_or(overflow)?;
             for reached in [low, high] {
                 let at = number(offset).saturating_add(reached);
@@ -96,14 +96,14 @@ impl Layout {
 fn check_shape<T: Element>(shape: &[i64]) -> Result<i64, Error> {
     if shape.len() > MAX_RANK {
         let (expected, actual) = (number(MAX_RANK), number(shape.len()));
-        return Err(Error::Rank { which: Which::Input, expected, actual });
+        return Err(Error::Rank { argument: Argument::Input, expected, actual });
     }
     for (axis, &actual) in shape.iter().enumerate() {
         if actual < 0 {
             return Err(Error::ExtentNegative { axis, expected: 0, actual });
         }
     }
-    let too_many = Error::TooManyElements { which: Which::Input };
+    let too_many = Error::TooManyElements { argument: Argument::Input };
     let mut sizes = shape.iter().copied().filter(|extent| *extent > 0);
     let count = sizes.try_fold(1i64, i64::checked_mul);
     let count = count.filter(|count| count.checked_mul(T::DTYPE.bits().into()).is_some());

@@ -86,7 +86,7 @@ pub unsafe extern "C" fn libsplit_count(
     error: *mut libsplit_error,
 ) -> libsplit_status {
     // SAFETY: promise 1.
-    unsafe { guard!(error, calls::count(input, params, count)) }
+    unsafe { guard(error, || calls::count(input, params, count)) }
 }
 
 /// libsplit_infer() fills rank, dtype, shape, strides (packed ones, where strides is not NULL),
@@ -122,7 +122,7 @@ pub unsafe extern "C" fn libsplit_infer(
     error: *mut libsplit_error,
 ) -> libsplit_status {
     // SAFETY: promise 1.
-    unsafe { guard!(error, calls::infer(input, params, outputs, num_outputs, error)) }
+    unsafe { guard(error, || calls::infer(input, params, outputs, num_outputs, error)) }
 }
 
 /// libsplit_view() does what libsplit_infer() does and points every output into the input: data,
@@ -150,7 +150,7 @@ pub unsafe extern "C" fn libsplit_view(
     error: *mut libsplit_error,
 ) -> libsplit_status {
     // SAFETY: promise 1.
-    unsafe { guard!(error, calls::view(input, params, outputs, num_outputs, error)) }
+    unsafe { guard(error, || calls::view(input, params, outputs, num_outputs, error)) }
 }
 
 /// libsplit_copy() copies every piece into the buffer that its output describes.
@@ -199,7 +199,7 @@ pub unsafe extern "C" fn libsplit_copy(
     error: *mut libsplit_error,
 ) -> libsplit_status {
     // SAFETY: promise 1.
-    unsafe { guard!(error, calls::copy(input, params, outputs, num_outputs, executor, error)) }
+    unsafe { guard(error, || calls::copy(input, params, outputs, num_outputs, executor, error)) }
 }
 
 /// libsplit_plan_size() tells how many bytes a plan takes for an input of this rank and so many
@@ -241,7 +241,9 @@ pub unsafe extern "C" fn libsplit_plan_init(
 ) -> libsplit_status {
     // SAFETY: promise 1.
     unsafe {
-        guard!(error, calls::plan_init(plan, plan_size, input, params, outputs, num_outputs, error))
+        guard(error, || {
+            calls::plan_init(plan, plan_size, input, params, outputs, num_outputs, error)
+        })
     }
 }
 
@@ -278,7 +280,7 @@ pub unsafe extern "C" fn libsplit_plan_copy(
     // SAFETY: promise 1.
     unsafe {
         let (input, outputs) = (input.cast(), outputs.cast());
-        guard!(error, calls::plan_copy(plan, input, outputs, num_outputs, executor, error))
+        guard(error, || calls::plan_copy(plan, input, outputs, num_outputs, executor, error))
     }
 }
 
@@ -305,7 +307,7 @@ pub unsafe extern "C" fn libsplit_plan_view(
     // SAFETY: promise 1.
     unsafe {
         let (input, outputs) = (input.cast(), outputs.cast());
-        guard!(error, calls::plan_view(plan, input, outputs, num_outputs, error))
+        guard(error, || calls::plan_view(plan, input, outputs, num_outputs, error))
     }
 }
 

@@ -13,10 +13,9 @@ pub(crate) mod split_to_sequence;
 
 use crate::dtype::DType;
 use crate::error::Error;
-use crate::geometry::Piece;
 use crate::lengths::Lengths;
 use crate::operator::{Operator, Rules};
-use crate::shape::{usize_of, DIM_UNKNOWN};
+use crate::pieces::Pieces;
 use crate::words::Argument;
 use lengths_list::MinusOne;
 
@@ -39,115 +38,6 @@ pub(crate) struct Request<'a> {
 /// The most outputs that ONNX lets a node have. Also the most that a list of lengths or OpenVINO's
 /// `num_splits` may ask for; pieces of a given length may be more.
 pub(crate) const MAX_OUTPUTS: i64 = i32::MAX as i64;
-
-/// The lengths of the pieces, in order.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Pieces<'a> {
-    /// `size` each for as long as the extent lasts; then what is left, then 0.
-    Equal { count: i64, size: i64, extent: i64 },
-    /// These, none of them below 0.
-    Words(&'a [i64]),
-    /// As listed; entries of -1 (VariadicSplit) are `rest`, which may be unknown.
-    Listed { lengths: Lengths<'a>, count: i64, rest: i64 },
-    /// This many, of unknown lengths.
-    Unknown { count: i64 },
-}
-
-impl Pieces<'_> {
-    #[inline]
-    pub(crate) fn count(&self) -> i64 {
-        match *self {
-            Self::Words(words) => index_of(words.len()),
-            Self::Equal { count, .. } | Self::Listed { count, .. } | Self::Unknown { count } => {
-                count
-            }
-        }
-    }
-
-    /// The pieces in order.
-    #[inline]
-    pub(crate) fn iter(&self) -> PieceIter<'_> {
-        let words = if let Self::Words(words) = self { words } else { &[][..] };
-        PieceIter { pieces: self, words, next: 0, count: usize_of(self.count()), offset: 0 }
-    }
-
-    /// The pieces from one on. A list is summed up to there.
-    pub(crate) fn iter_from(&self, first: usize) -> PieceIter<'_> {
-        let mut iter = self.iter();
-        if let Self::Equal { size, extent, .. } = *self {
-            let ahead = index_of(first).saturating_mul(size);
-            (iter.next, iter.offset) = (first, ahead.min(extent));
-        } else {
-            iter.by_ref().take(first).for_each(drop);
-        }
-        iter
-    }
-
-    /// Length of the piece with this index.
-    pub(crate) fn len_of(&self, index: usize) -> i64 {
-        let offset = match *self {
-            Self::Equal { size, extent, .. } => index_of(index).saturating_mul(size).min(extent),
-            Self::Words(_) | Self::Listed { .. } | Self::Unknown { .. } => 0,
-        };
-        self.length(index, offset)
-    }
-
-    /// Length of the piece with this index, which begins at `offset`.
-    #[inline]
-    fn length(&self, index: usize, offset: i64) -> i64 {
-        match *self {
-            Self::Equal { size, extent, .. } => size.min(extent - offset),
-            Self::Words(words) => words.get(index).copied().unwrap_or(0),
-            Self::Listed { ref lengths, rest, .. } => match lengths.checked(index_of(index)) {
-                length @ 0.. => length,
-                _ => rest,
-            },
-            Self::Unknown { .. } => DIM_UNKNOWN,
-        }
-    }
-}
-
-/// Goes over pieces.
-#[derive(Debug, Clone)]
-pub(crate) struct PieceIter<'a> {
-    pieces: &'a Pieces<'a>,
-    /// Lengths, where they can be read without a look at what the pieces are.
-    words: &'a [i64],
-    next: usize,
-    count: usize,
-    offset: i64,
-}
-
-impl PieceIter<'_> {
-    /// Only the pieces before this one.
-    pub(crate) fn until(self, end: usize) -> Self {
-        Self { count: self.count.min(end), ..self }
-    }
-}
-
-impl Iterator for PieceIter<'_> {
-    type Item = Piece;
-
-    #[inline]
-    fn next(&mut self) -> Option<Piece> {
-        let &mut Self { pieces, words, next: index, count, offset } = self;
-        if index >= count {
-            return None;
-        }
-        let len = match words.get(index) {
-            Some(len) => *len,
-            None => pieces.length(index, offset),
-        };
-        (self.next, self.offset) = (index + 1, offset.wrapping_add(len));
-        Some(Piece { index, offset, len })
-    }
-}
-
-/// The index of a piece: there are at most as many as `i64` has numbers.
-#[allow(clippy::cast_possible_wrap)]
-fn index_of(index: usize) -> i64 {
-    index as i64
-}
 
 impl<'a> Request<'a> {
     /// Works out the pieces of an axis, all of which must be known unless they need not be.

@@ -4,11 +4,12 @@
 //! only Split-18 lets the last be smaller, and only it names their number (`num_outputs`): the
 //! older ones split into as many outputs as the node has.
 
-use super::{div_ceil, Pieces, Request};
+use super::{div_ceil, Request};
 use crate::dtype::DType;
 use crate::error::{number, Error};
 use crate::lengths::Lengths;
 use crate::operator::EqualParts;
+use crate::pieces::Pieces;
 use crate::shape::DIM_UNKNOWN;
 
 /// Checks that lengths may be given, and of this type and number.

@@ -1,7 +1,8 @@
 //! OpenVINO Split-1. VariadicSplit-1 is a list of lengths, in which one may be -1, and nothing more.
 
-use super::{Pieces, Request};
+use super::Request;
 use crate::error::Error;
+use crate::pieces::Pieces;
 use crate::shape::DIM_UNKNOWN;
 
 /// `num_splits` equal parts.

@@ -4,10 +4,11 @@
 //! list has one entry a piece, and without lengths every piece is 1 long (and loses the axis
 //! with `keepdims` 0, see [`drops_axis`]). The number of pieces follows from that.
 
-use super::{div_ceil, Pieces, Request};
+use super::{div_ceil, Request};
 use crate::error::Error;
 use crate::lengths::Lengths;
 use crate::operator::{Operator, Rules};
+use crate::pieces::Pieces;
 use crate::shape::DIM_UNKNOWN;
 use crate::words::Argument;
 
@@ -40,8 +41,8 @@ pub(super) fn chunks<'a>(
             }
             pieces @ (Pieces::Unknown { .. }
             | Pieces::Equal { .. }
-            | Pieces::Words(_)
-            | Pieces::Listed { .. }) => Ok(pieces),
+            | Pieces::Listed { .. }
+            | Pieces::Planned(_)) => Ok(pieces),
         };
     }
     let count = if size == 1 { extent } else { div_ceil(extent, size) };
