@@ -51,17 +51,23 @@ impl<'a> Geometry<'a> {
             let (expected, actual) = (number(MAX_RANK), number(shape.len()));
             return Err(Error::Rank { argument: Argument::Input, expected, actual });
         }
+        let refused = |extent: i64| extent < 0 && !(unknown_allowed && extent == DIM_UNKNOWN);
+        match shape.iter().enumerate().rev().find(|(_, extent)| refused(**extent)) {
+            None => {}
+            Some((axis, &DIM_UNKNOWN)) => return Err(Error::ExtentUnknown { axis }),
+            Some((axis, &actual)) => {
+                return Err(Error::ExtentNegative { axis, expected: 0, actual });
+            }
+        }
         let rank = shape.len();
         let back = if axis < 0 { number(rank) } else { 0 };
         let place = usize::try_from(axis.wrapping_add(back).cast_unsigned()).unwrap_or(usize::MAX);
-        let Some((outer, [extent, inner @ ..])) = shape.split_at_checked(place) else {
-            check_negative(shape, unknown_allowed)?;
+        let Some((outward, [extent, inward @ ..])) = shape.split_at_checked(place) else {
             return Err(Error::Axis { axis, rank });
         };
         let (axis, extent) = (place, *extent);
-        let [elements, inner, outer] = match counts(outer, extent, inner, dtype, above_zero) {
-            Some(counts) => counts,
-            None => counts_closely(shape, axis, dtype, unknown_allowed)?,
+        let Some([elements, inner, outer]) = counts(outward, extent, inward, dtype) else {
+            return Err(Error::TooManyElements { argument: Argument::Input });
         };
         Ok(Self { dtype, shape, axis, keeps_axis, extent, elements, inner, outer })
     }
@@ -125,63 +131,22 @@ impl<'a> Geometry<'a> {
     }
 }
 
-/// The product of all extents, of those inward of an axis, and of those outward of it, as they are to be
-/// counted; nothing if they make more bits than can be numbered.
-#[inline(always)]
-fn counts(
-    outer: &[i64],
-    extent: i64,
-    inner: &[i64],
-    dtype: DType,
-    counted: impl Fn(i64) -> Option<i64>,
-) -> Option<[i64; 3]> {
+/// The product of all extents, of those inward of an axis, and of those outward of it; unknown ones are 1. Extents
+/// above zero alone must not make more bits than can be numbered, even where another is 0: strides could not be
+/// numbered either.
+fn counts(outward: &[i64], extent: i64, inward: &[i64], dtype: DType) -> Option<[i64; 3]> {
     let product = |extents: &[i64]| {
-        extents.iter().try_fold(1i64, |all, extent| all.checked_mul(counted(*extent)?))
+        extents.iter().try_fold(1i64, |all, extent| all.checked_mul((*extent).max(1)))
     };
-    let (inner, outer) = (product(inner)?, product(outer)?);
-    let all = inner.checked_mul(counted(extent)?)?.checked_mul(outer)?;
+    let (inner, outer) = (product(inward)?, product(outward)?);
+    let all = inner.checked_mul(extent.max(1))?.checked_mul(outer)?;
     all.checked_mul(dtype.bits().into())?;
-    Some([all, inner, outer])
-}
-
-/// As most extents are.
-#[inline(always)]
-fn above_zero(extent: i64) -> Option<i64> {
-    (extent > 0).then_some(extent)
-}
-
-/// The same where an extent is 0 or not known, or all are too many. Extents above zero alone must not make
-/// more bits than can be numbered, even where another is 0: strides could not be numbered either.
-#[cold]
-#[inline(never)]
-fn counts_closely(
-    shape: &[i64],
-    axis: usize,
-    dtype: DType,
-    unknown_allowed: bool,
-) -> Result<[i64; 3], Error> {
-    check_negative(shape, unknown_allowed)?;
-    let (outward, rest) = shape.split_at_checked(axis).unwrap_or_default();
-    let (extent, inward) = rest.split_first().unwrap_or((&0, &[]));
-    let at_least_one = |extent: i64| Some(extent.max(1));
-    let Some([all, inner, outer]) = counts(outward, *extent, inward, dtype, at_least_one) else {
-        return Err(Error::TooManyElements { argument: Argument::Input });
-    };
-    let has = |sought: i64, extents: &[i64]| extents.contains(&sought);
-    let unless_empty = |count, extents: &[i64]| if has(0, extents) { 0 } else { count };
-    let is_unknown = has(DIM_UNKNOWN, outward) || has(DIM_UNKNOWN, inward);
-    let outer = if is_unknown { DIM_UNKNOWN } else { unless_empty(outer, outward) };
-    Ok([unless_empty(all, shape), unless_empty(inner, inward), outer])
-}
-
-/// That extents below 0 are such as are not known yet, where that may be.
-#[cold]
-#[inline(never)]
-fn check_negative(shape: &[i64], unknown_allowed: bool) -> Result<(), Error> {
-    let refused = |extent: i64| extent < 0 && !(unknown_allowed && extent == DIM_UNKNOWN);
-    match shape.iter().enumerate().rev().find(|(_, extent)| refused(**extent)) {
-        None => Ok(()),
-        Some((axis, &DIM_UNKNOWN)) => Err(Error::ExtentUnknown { axis }),
-        Some((axis, &actual)) => Err(Error::ExtentNegative { axis, expected: 0, actual }),
-    }
+    let [is_empty_inward, is_empty_outward] = [inward, outward].map(|it| it.contains(&0));
+    let is_unknown = outward.contains(&DIM_UNKNOWN) || inward.contains(&DIM_UNKNOWN);
+    let unless = |is_empty: bool, count| if is_empty { 0 } else { count };
+    Some([
+        unless(is_empty_inward || is_empty_outward || extent == 0, all),
+        unless(is_empty_inward, inner),
+        if is_unknown { DIM_UNKNOWN } else { unless(is_empty_outward, outer) },
+    ])
 }

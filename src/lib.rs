@@ -34,7 +34,7 @@
 //! | `ffi/` | the C API: pointers parsed, plans, and the guard |
 //! | `api/` | this Rust API, over the same calls |
 //! | `operator.rs`, `dtype.rs` | operator versions, which of them governs, and which element types each allows |
-//! | `rules/` | parameters to lengths of the pieces, one file an operator |
+//! | `rules/` | parameters to lengths of the pieces |
 //! | `lengths.rs` | lengths as they are given |
 //! | `geometry.rs` | the input's extents as the split axis parts them |
 //! | `pieces.rs` | the pieces of the axis: where each begins, and how long it is |
@@ -80,14 +80,10 @@ mod text;
 mod words;
 
 pub use api::element::Element;
-#[cfg(all(feature = "alloc", not(feature = "capi")))]
-pub use api::plan::Plan;
 #[cfg(all(feature = "rayon", not(feature = "capi")))]
 pub use api::rayon::Rayon;
 #[cfg(all(feature = "alloc", not(feature = "capi")))]
-pub use api::split::Split;
-#[cfg(all(feature = "alloc", not(feature = "capi")))]
-pub use api::view::{View, ViewMut};
+pub use api::{plan::Plan, split::Split, view::View, view::ViewMut};
 #[cfg(feature = "tune")]
 #[doc(hidden)]
 pub use copy::tune;

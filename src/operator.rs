@@ -20,11 +20,11 @@ macro_rules! operators {
         impl Operator {
             /// Every version.
             pub const ALL: &'static [Self] = &[$(Self::$variant),*];
+        }
 
-            fn name(self) -> &'static str {
-                match self {
-                    $(Self::$variant => $name,)*
-                }
+        impl fmt::Display for Operator {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(match self { $(Self::$variant => $name,)* })
             }
         }
     };
@@ -42,7 +42,7 @@ operators! {
     OpenVinoSplit1 = "OpenVINO Split-1";
 }
 
-/// The rules that a version goes by, which `rules/` has a file each for.
+/// The rules that a version goes by, as `rules/` has them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rules {
     /// ONNX Split: a list of lengths, or equal parts.
@@ -55,13 +55,15 @@ pub(crate) enum Rules {
     Parts,
 }
 
-/// What a version of ONNX Split makes without lengths.
+/// How many equal parts there are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EqualParts {
     /// As many as the node has outputs, which must divide the extent.
     AsManyAsOutputs,
-    /// As many as `num_outputs` says, of which the last may be smaller.
+    /// As many as `num_outputs` says, which must divide the extent.
     NumOutputs,
+    /// As many as `num_outputs` says, of which the last may be smaller.
+    UnevenNumOutputs,
 }
 
 /// The versions of an ONNX operator, newest first, each with the opset that it came with.
@@ -110,7 +112,7 @@ impl Operator {
             Self::Split1 | Self::Split2 | Self::Split11 | Self::Split13 => {
                 Rules::Split(EqualParts::AsManyAsOutputs)
             }
-            Self::Split18 => Rules::Split(EqualParts::NumOutputs),
+            Self::Split18 => Rules::Split(EqualParts::UnevenNumOutputs),
             Self::SplitToSequence11 | Self::SplitToSequence24 => Rules::Sequence,
             Self::VariadicSplit1 => Rules::Variadic,
             Self::OpenVinoSplit1 => Rules::Parts,
@@ -167,12 +169,6 @@ impl Operator {
         };
         let oldest = versions.iter().rev().find(|(_, version)| version.allows(dtype));
         oldest.map_or(Self::VariadicSplit1, |(_, version)| *version)
-    }
-}
-
-impl fmt::Display for Operator {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
     }
 }
 

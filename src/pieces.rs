@@ -83,8 +83,8 @@ impl Pieces<'_> {
                 let offset = index_of(index).saturating_mul(size).min(extent);
                 (offset, size.min(extent - offset))
             }
-            Self::Listed { ref lengths, rest, .. } => match lengths.checked(index_of(index)) {
-                len @ 0.. => (offset, len),
+            Self::Listed { ref lengths, rest, .. } => match lengths.value(index_of(index)) {
+                Some(len @ 0..) => (offset, len),
                 _ => (offset, rest.unwrap_or(0)),
             },
             Self::Unknown { .. } => (offset, DIM_UNKNOWN),

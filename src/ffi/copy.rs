@@ -127,18 +127,14 @@ fn check_reads(
     reads: &Reads,
 ) -> Result<(), Error> {
     let (descriptors, count) = (Span::of_slice(outputs), outputs.len());
-    if reads.any_meets(descriptors, hull, written) {
-        for output in 0..count {
-            let span = written.span(output);
-            let descriptor = || span.intersects(descriptors).then_some(Argument::Output(output));
-            if let Some(other) = reads.under(span).or_else(descriptor) {
-                return Err(if other == Argument::Lengths && reads.lengths.intersects(span) {
-                    Error::Overlap { output, other }
-                } else {
-                    Error::DataOverDescriptor { output, other }
-                });
-            }
-        }
+    if let Some((output, owner)) = reads.first_under(written, hull, descriptors) {
+        let other = owner.unwrap_or(Argument::Output(output));
+        let is_lengths = reads.lengths.intersects(written.span(output));
+        return Err(if other == Argument::Lengths && is_lengths {
+            Error::Overlap { output, other }
+        } else {
+            Error::DataOverDescriptor { output, other }
+        });
     }
     if array_hull.is_apart(hull) {
         return Ok(());

@@ -196,15 +196,36 @@ fn check_apart(outputs: &[libsplit_tensor], rank: usize, reads: &Reads) -> Resul
             all.push(array);
         }
     }
+    let hull = shapes.hull.hull(strides.hull);
     let are_apart = all.is_apart
         || shapes.is_apart
             && strides.is_apart
             && shapes.hull.is_apart(strides.hull)
-            && descriptors.is_apart(shapes.hull.hull(strides.hull));
+            && descriptors.is_apart(hull);
     if are_apart && reads.are_apart(all.hull) {
         return Ok(());
     }
-    check_closely(outputs, rank, reads, are_apart)
+    if let Some(other) = reads.under(descriptors) {
+        return Err(Error::ArrayOverlap { argument: Argument::Outputs, other });
+    }
+    let span = |at: usize| array_span(outputs, at, rank);
+    let spans = Numbered(outputs.len().saturating_mul(2), &span);
+    let clash = |at: usize, other| {
+        Err(Error::DescriptorOverlap {
+            output: at / 2,
+            field: if at.is_multiple_of(2) { Field::Shape } else { Field::Strides },
+            other,
+        })
+    };
+    if let Some((at, owner)) = reads.first_under(&spans, hull, descriptors) {
+        let lies_over = |one| Span::of_slice(slice::from_ref(one)).intersects(span(at));
+        let descriptor = || outputs.iter().position(lies_over).map(Argument::Output);
+        return clash(at, owner.or_else(descriptor).unwrap_or(Argument::Outputs));
+    }
+    match (!are_apart).then(|| first_meeting(&spans)).flatten() {
+        None => Ok(()),
+        Some((at, other)) => clash(at, Argument::Output(other / 2)),
+    }
 }
 
 /// Checks that outputs without strides have packed views.
@@ -222,46 +243,5 @@ fn check_unstrided(
     match refused {
         None => Ok(()),
         Some((piece, _)) => Err(Error::ViewNotPacked { output: piece.index }),
-    }
-}
-
-/// Checks arrays one by one, and against each other unless they are known to be apart.
-#[cold]
-#[inline(never)]
-fn check_closely(
-    outputs: &[libsplit_tensor],
-    rank: usize,
-    reads: &Reads,
-    are_apart: bool,
-) -> Result<(), Error> {
-    let descriptors = Span::of_slice(outputs);
-    if let Some(other) = reads.under(descriptors) {
-        return Err(Error::ArrayOverlap { argument: Argument::Outputs, other });
-    }
-    let hull =
-        outputs.iter().flat_map(|output| arrays(output, rank)).fold(Span::NOWHERE, Span::hull);
-    if are_apart && reads.are_apart(hull) {
-        return Ok(());
-    }
-    let span = |at: usize| array_span(outputs, at, rank);
-    let spans = Numbered(outputs.len().saturating_mul(2), &span);
-    let field = |at: usize| if at.is_multiple_of(2) { Field::Shape } else { Field::Strides };
-    if reads.any_meets(descriptors, hull, &spans) {
-        for (output, tensor) in outputs.iter().enumerate() {
-            for (at, span) in arrays(tensor, rank).into_iter().enumerate() {
-                let lies_over = |one| Span::of_slice(slice::from_ref(one)).intersects(span);
-                let descriptor = || outputs.iter().position(lies_over).map(Argument::Output);
-                if let Some(other) = reads.under(span).or_else(descriptor) {
-                    return Err(Error::DescriptorOverlap { output, field: field(at), other });
-                }
-            }
-        }
-    }
-    match (!are_apart).then(|| first_meeting(&spans)).flatten() {
-        None => Ok(()),
-        Some((at, other)) => {
-            let (output, field, other) = (at / 2, field(at), Argument::Output(other / 2));
-            Err(Error::DescriptorOverlap { output, field, other })
-        }
     }
 }

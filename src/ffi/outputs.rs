@@ -126,12 +126,6 @@ fn check_input(
     input: Span,
     budget: &mut usize,
 ) -> Result<(), Error> {
-    let mut meeting = (0..transfer.parts.count())
-        .filter(|output| written.span(*output).intersects(input))
-        .peekable();
-    if meeting.peek().is_none() {
-        return Ok(());
-    }
     let geometry = &transfer.geometry;
     let lattice = match transfer.strides {
         Some(strides) if !geometry.dtype.is_sub_byte() => {
@@ -140,7 +134,8 @@ fn check_input(
         }
         _ => Lattice::whole(input),
     };
-    for output in meeting {
+    let count = transfer.parts.count();
+    for output in (0..count).filter(|output| written.span(*output).intersects(input)) {
         let answer = meet(&transfer.lattice(output), &lattice, budget);
         if answer != Answer::Apart {
             return Err(overlapping(output, Argument::Input, answer == Answer::Meet));

@@ -49,9 +49,20 @@ impl Reads {
         })
     }
 
-    /// Whether one of them, or another span, meets one of some that all lie within a hull.
-    pub(super) fn any_meets(&self, other: Span, hull: Span, spans: &dyn Spans) -> bool {
-        let mut near = self.spans().into_iter().chain([other]).filter(|read| !read.is_apart(hull));
-        near.any(|read| (0..spans.len()).any(|at| spans.span(at).intersects(read)))
+    /// The first of some spans, which all lie within a hull, that lies over one of them, and whose that is; nobody's if
+    /// it lies over another span in use instead.
+    pub(super) fn first_under(
+        &self,
+        spans: &dyn Spans,
+        hull: Span,
+        other: Span,
+    ) -> Option<(usize, Option<Argument>)> {
+        if other.is_apart(hull) && self.are_apart(hull) {
+            return None;
+        }
+        (0..spans.len()).find_map(|index| {
+            let (span, owner) = (spans.span(index), self.under(spans.span(index)));
+            (owner.is_some() || span.intersects(other)).then_some((index, owner))
+        })
     }
 }

@@ -1,20 +1,19 @@
 //! The operators' rules: parameters and an axis extent in, the lengths of the pieces out.
 //!
-//! One file an operator; [`lengths_list`] is what those with a list of lengths share.
+//! Three files: equal parts, a list of lengths, and the chunks of SplitToSequence.
 
 #![forbid(unsafe_code)]
 // As in `operator.rs`.
 #![deny(clippy::wildcard_enum_match_arm, clippy::match_wildcard_for_single_variants)]
 
+mod equal_parts;
 mod lengths_list;
-mod onnx_split;
-mod openvino;
 pub(crate) mod split_to_sequence;
 
 use crate::dtype::DType;
 use crate::error::Error;
 use crate::lengths::Lengths;
-use crate::operator::{Operator, Rules};
+use crate::operator::{EqualParts, Operator, Rules};
 use crate::pieces::Pieces;
 use crate::words::Argument;
 use lengths_list::MinusOne;
@@ -44,9 +43,16 @@ impl<'a> Request<'a> {
     #[inline(never)]
     pub(crate) fn pieces(&self, dtype: DType, extent: i64) -> Result<Pieces<'a>, Error> {
         match (self.operator.rules(), self.lengths) {
-            (Rules::Split(equal), None) => onnx_split::equal(self, equal, extent),
+            (Rules::Split(equal), None) => equal_parts::pieces(self, equal, extent),
             (Rules::Split(equal), Some(lengths)) => {
-                onnx_split::check_lengths(self, equal, &lengths, dtype)?;
+                let (operator, actual) = (self.operator, self.num_outputs);
+                if equal == EqualParts::UnevenNumOutputs && actual != 0 {
+                    return Err(Error::LengthsAndNumOutputs { operator, expected: 0, actual });
+                }
+                self.check_type_of(&lengths, dtype)?;
+                if lengths.len() == Some(0) {
+                    return Err(Error::NoLengths { expected: 1, actual: 0 });
+                }
                 lengths_list::pieces(self, lengths, extent, MinusOne::Refused)
             }
             (Rules::Sequence, None) => split_to_sequence::chunks(self, 1, extent),
@@ -62,7 +68,7 @@ impl<'a> Request<'a> {
                 self.check_type_of(&lengths, dtype)?;
                 lengths_list::pieces(self, lengths, extent, MinusOne::Rest)
             }
-            (Rules::Parts, None) => openvino::parts(self, extent),
+            (Rules::Parts, None) => equal_parts::pieces(self, EqualParts::NumOutputs, extent),
             (Rules::Parts, Some(_)) => Err(Error::LengthsRefused { operator: self.operator }),
         }
     }
