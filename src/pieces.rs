@@ -76,7 +76,7 @@ impl Pieces<'_> {
     }
 
     /// The piece with this index. Of a list, `offset` is where it begins; of others that follows from the index.
-    #[inline(never)] // so that loops over most lists are short
+    #[inline]
     pub(crate) fn get(&self, index: usize, offset: i64) -> Piece {
         let (offset, len) = match *self {
             Self::Equal { size, extent, .. } => {

@@ -57,7 +57,7 @@ impl<T: Element> Plan<T> {
         let mut memory = vec![0u64; size.div_ceil(size_of::<u64>())].into_boxed_slice();
         let (place, bytes) = (memory.as_mut_ptr().cast(), size_of_val(&*memory));
         // SAFETY: as much memory is there, and nothing else lies in it.
-        unsafe { plan::make(place, bytes, call, None, pieces.len(), &Reads::NONE) }?;
+        unsafe { plan::make(place, bytes, call, None, pieces.len(), &Reads::default()) }?;
         let (least, offset) = (input.least_len(), input.offset());
         Ok(Self { memory, least, offset, pieces, element: PhantomData })
     }

@@ -411,7 +411,7 @@ impl<'a> Split<'a> {
         let request = Request { outputs: Some(outputs.len()), ..self.0 };
         let call = ParsedCall::new(*input, &request)?;
         // SAFETY: the caller's promise.
-        unsafe { call.copy(outputs, executor, &Reads::NONE) }
+        unsafe { call.copy(outputs, executor, &Reads::default()) }
     }
 }
 

@@ -22,7 +22,7 @@ pub unsafe fn copy(
     executor: *const libsplit_executor,
     error: *const libsplit_error,
 ) -> Result<(), Error> {
-    let (mut reads, given, look) = (Reads::NONE, Some(num_outputs), Look::AtLayout);
+    let (mut reads, given, look) = (Reads::default(), Some(num_outputs), Look::AtLayout);
     // SAFETY: promises 1 and 2.
     unsafe {
         let call = ParsedCall::parse(input, params, given, look, error, &mut reads)?;

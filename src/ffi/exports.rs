@@ -5,6 +5,8 @@
 //! function's description says, for the length of the call.
 
 #![allow(clippy::missing_safety_doc)] // said above
+// Promises 1 and 3 are the callers'; there is nothing else to say of each function.
+#![allow(unsafe_op_in_unsafe_fn)]
 
 use super::guard::guard;
 use super::types::{
@@ -63,7 +65,7 @@ pub extern "C" fn libsplit_dtype_bits(dtype: libsplit_dtype) -> u32 {
 /// For ONNX Split before 18 without lengths, set params->num_outputs: the number of outputs of
 /// the node is then the answer.
 ///
-/// 'error' may be NULL. Returns LIBSPLIT_STATUS_OK, or an error, and then '*count' is unchanged:
+/// Errors, after which '*count' is unchanged:
 ///
 ///   NULL, ALIGNMENT                input, params, or count; their shapes and strides
 ///   STRUCT_SIZE                    params
@@ -75,9 +77,6 @@ pub extern "C" fn libsplit_dtype_bits(dtype: libsplit_dtype) -> u32 {
 ///   NUM_OUTPUTS                    params->num_outputs
 ///   BIT_OFFSET, DATA_BYTES         params->split
 ///   UNKNOWN                        the number depends on what is not known yet
-///
-/// In every function, an 'error' that is itself misaligned or too small is answered by ALIGNMENT or
-/// STRUCT_SIZE, and nothing is written to it.
 #[cfg_attr(feature = "capi", unsafe(no_mangle))]
 pub unsafe extern "C" fn libsplit_count(
     input: *const libsplit_tensor,
@@ -85,8 +84,7 @@ pub unsafe extern "C" fn libsplit_count(
     count: *mut usize,
     error: *mut libsplit_error,
 ) -> libsplit_status {
-    // SAFETY: promise 1.
-    unsafe { guard(error, || calls::count(input, params, count)) }
+    guard(error, || calls::count(input, params, count))
 }
 
 /// libsplit_infer() fills rank, dtype, shape, strides (packed ones, where strides is not NULL),
@@ -105,8 +103,7 @@ pub unsafe extern "C" fn libsplit_count(
 /// are skipped, so give an output that will have rank 0 a capacity above 0. 'outputs' may be NULL
 /// when num_outputs is 0. The arrays must not lie in those of the input or the lengths.
 ///
-/// 'error' may be NULL. Returns LIBSPLIT_STATUS_OK, or an error, and then no descriptor is
-/// changed: those of libsplit_count(), and
+/// Errors, after which no descriptor is changed: those of libsplit_count(), and
 ///
 ///   NULL, ALIGNMENT   outputs, or an output's shape or strides
 ///   NUM_OUTPUTS       num_outputs is not the operator's number
@@ -121,8 +118,7 @@ pub unsafe extern "C" fn libsplit_infer(
     num_outputs: usize,
     error: *mut libsplit_error,
 ) -> libsplit_status {
-    // SAFETY: promise 1.
-    unsafe { guard(error, || calls::infer(input, params, outputs, num_outputs, error)) }
+    guard(error, || calls::infer(input, params, outputs, num_outputs, error))
 }
 
 /// libsplit_view() does what libsplit_infer() does and points every output into the input: data,
@@ -133,8 +129,7 @@ pub unsafe extern "C" fn libsplit_infer(
 /// 'input' is complete; its extents are known. 'outputs' as for libsplit_infer(); where strides
 /// is NULL the piece must happen to be packed. A view lives no longer than the data under it.
 ///
-/// 'error' may be NULL. Returns LIBSPLIT_STATUS_OK, or an error, and then no descriptor is
-/// changed: those of libsplit_infer(), and
+/// Errors, after which no descriptor is changed: those of libsplit_infer(), and
 ///
 ///   NULL, ALIGNMENT        input->data with elements, or input->strides
 ///   BIT_OFFSET, OVERFLOW   input
@@ -149,8 +144,7 @@ pub unsafe extern "C" fn libsplit_view(
     num_outputs: usize,
     error: *mut libsplit_error,
 ) -> libsplit_status {
-    // SAFETY: promise 1.
-    unsafe { guard(error, || calls::view(input, params, outputs, num_outputs, error)) }
+    guard(error, || calls::view(input, params, outputs, num_outputs, error))
 }
 
 /// libsplit_copy() copies every piece into the buffer that its output describes.
@@ -171,10 +165,9 @@ pub unsafe extern "C" fn libsplit_view(
 /// the other outputs all-zero. Bytes between the elements of a strided input, within what it
 /// reaches over, may be read and never matter: another thread may write them meanwhile.
 ///
-/// 'executor' may be NULL: everything runs on the calling thread. 'error' may be NULL.
+/// Without an 'executor' everything runs on the calling thread.
 ///
-/// Returns LIBSPLIT_STATUS_OK, or an error: those of libsplit_view() on the input and the
-/// parameters, and
+/// Errors: those of libsplit_view() on the input and the parameters, and
 ///
 ///   NULL, ALIGNMENT        outputs; shape, strides, or data with elements, of one; executor's
 ///                          parallel_for
@@ -198,8 +191,7 @@ pub unsafe extern "C" fn libsplit_copy(
     executor: *const libsplit_executor,
     error: *mut libsplit_error,
 ) -> libsplit_status {
-    // SAFETY: promise 1.
-    unsafe { guard(error, || calls::copy(input, params, outputs, num_outputs, executor, error)) }
+    guard(error, || calls::copy(input, params, outputs, num_outputs, executor, error))
 }
 
 /// libsplit_plan_size() tells how many bytes a plan takes for an input of this rank and so many
@@ -223,8 +215,8 @@ pub extern "C" fn libsplit_plan_size(rank: i32, num_outputs: usize) -> usize {
 /// call. It belongs to the build of the library that made it, on this kind of machine; do not
 /// store it.
 ///
-/// 'error' may be NULL. Returns LIBSPLIT_STATUS_OK, or an error, and then the plan's memory is
-/// unchanged: those of libsplit_copy() that do not concern addresses, and
+/// Errors, after which the plan's memory is unchanged: those of libsplit_copy() that do not concern
+/// addresses, and
 ///
 ///   NULL, ALIGNMENT   plan
 ///   PLAN              plan_size is too small
@@ -239,12 +231,7 @@ pub unsafe extern "C" fn libsplit_plan_init(
     num_outputs: usize,
     error: *mut libsplit_error,
 ) -> libsplit_status {
-    // SAFETY: promise 1.
-    unsafe {
-        guard(error, || {
-            calls::plan_init(plan, plan_size, input, params, outputs, num_outputs, error)
-        })
-    }
+    guard(error, || calls::plan_init(plan, plan_size, input, params, outputs, num_outputs, error))
 }
 
 /// libsplit_plan_copy() does what libsplit_copy() does, by a plan: copies every wanted piece of the
@@ -253,9 +240,8 @@ pub unsafe extern "C" fn libsplit_plan_init(
 /// 'input' is the address of the input's element [0, ..., 0], entry i of 'outputs' that of output i; the
 /// one of a piece that is not wanted or has no elements is not looked at. How much memory there is
 /// is not asked: the plan's numbers are relied on. Overlaps are refused as by libsplit_copy().
-/// 'executor' and 'error' may be NULL.
 ///
-/// Returns LIBSPLIT_STATUS_OK, or an error:
+/// Errors:
 ///
 ///   PLAN                   'plan' is no plan of this library
 ///   NULL, ALIGNMENT        plan, input, outputs, or the address of an output; executor's
@@ -277,11 +263,8 @@ pub unsafe extern "C" fn libsplit_plan_copy(
     executor: *const libsplit_executor,
     error: *mut libsplit_error,
 ) -> libsplit_status {
-    // SAFETY: promise 1.
-    unsafe {
-        let (input, outputs) = (input.cast(), outputs.cast());
-        guard(error, || calls::plan_copy(plan, input, outputs, num_outputs, executor, error))
-    }
+    let (input, outputs) = (input.cast(), outputs.cast());
+    guard(error, || calls::plan_copy(plan, input, outputs, num_outputs, executor, error))
 }
 
 /// libsplit_plan_view() does what libsplit_view() does, by a plan: writes where each wanted piece
@@ -289,7 +272,7 @@ pub unsafe extern "C" fn libsplit_plan_copy(
 /// gives for the same split; ask it once. The entry of a piece that is not wanted is left as it is.
 /// The input's data is never read, so the address may be any device's.
 ///
-/// 'error' may be NULL. Returns LIBSPLIT_STATUS_OK, or an error, and then no entry is changed:
+/// Errors, after which no entry is changed:
 ///
 ///   PLAN               'plan' is no plan of this library
 ///   NULL, ALIGNMENT    plan, outputs, or an input with elements
@@ -304,11 +287,8 @@ pub unsafe extern "C" fn libsplit_plan_view(
     num_outputs: usize,
     error: *mut libsplit_error,
 ) -> libsplit_status {
-    // SAFETY: promise 1.
-    unsafe {
-        let (input, outputs) = (input.cast(), outputs.cast());
-        guard(error, || calls::plan_view(plan, input, outputs, num_outputs, error))
-    }
+    let (input, outputs) = (input.cast(), outputs.cast());
+    guard(error, || calls::plan_view(plan, input, outputs, num_outputs, error))
 }
 
 /// libsplit_plan_describe() writes what a plan will do, as text for people: the call, and how its bytes
@@ -323,6 +303,5 @@ pub unsafe extern "C" fn libsplit_plan_describe(
     buffer: *mut c_char,
     size: usize,
 ) -> usize {
-    // SAFETY: promises 1 and 3.
-    unsafe { plan::describe(plan, buffer.cast(), size) }
+    plan::describe(plan, buffer.cast(), size)
 }

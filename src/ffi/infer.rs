@@ -21,7 +21,7 @@ pub unsafe fn count(
 ) -> Result<(), Error> {
     // SAFETY: promise 1.
     unsafe {
-        let (mut reads, look) = (Reads::NONE, Look::AtShape);
+        let (mut reads, look) = (Reads::default(), Look::AtShape);
         let call = ParsedCall::parse(input, params, None, look, null(), &mut reads)?;
         checked(count, Argument::Count)?;
         let pieces = usize::try_from(call.pieces.count());
@@ -39,7 +39,7 @@ pub unsafe fn infer(
     num_outputs: usize,
     error: *const libsplit_error,
 ) -> Result<(), Error> {
-    let (mut reads, given, look) = (Reads::NONE, Some(num_outputs), Look::AtShape);
+    let (mut reads, given, look) = (Reads::default(), Some(num_outputs), Look::AtShape);
     // SAFETY: promises 1 and 2.
     unsafe {
         let call = ParsedCall::parse(input, params, given, look, error, &mut reads)?;
@@ -77,7 +77,7 @@ pub unsafe fn view(
     num_outputs: usize,
     error: *const libsplit_error,
 ) -> Result<(), Error> {
-    let (mut reads, given, look) = (Reads::NONE, Some(num_outputs), Look::AtLayout);
+    let (mut reads, given, look) = (Reads::default(), Some(num_outputs), Look::AtLayout);
     // SAFETY: promises 1 and 2.
     unsafe {
         let call = ParsedCall::parse(input, params, given, look, error, &mut reads)?;

@@ -339,14 +339,7 @@ pub(super) fn array_span(outputs: &[libsplit_tensor], array: usize, rank: usize)
 /// Whether a descriptor is all zero: an output that the caller does not want.
 #[inline]
 pub(super) fn is_unwanted(tensor: &libsplit_tensor) -> bool {
-    tensor.shape.is_null()
-        && tensor.data.is_null()
-        && tensor.data_bytes == 0
-        && tensor.strides.is_null()
-        && tensor.rank == 0
-        && tensor.capacity == 0
-        && tensor.dtype.0 == 0
-        && tensor.bit_offset == 0
+    *tensor == libsplit_tensor::ZERO
 }
 
 #[cfg(test)]

@@ -119,7 +119,7 @@ pub unsafe fn plan_init(
     num_outputs: usize,
     error: *const libsplit_error,
 ) -> Result<(), Error> {
-    let (mut reads, given, look) = (Reads::NONE, Some(num_outputs), Look::AtLayout);
+    let (mut reads, given, look) = (Reads::default(), Some(num_outputs), Look::AtLayout);
     // SAFETY: promises 1 and 2.
     unsafe {
         let call = ParsedCall::parse(input, params, given, look, error, &mut reads)?;

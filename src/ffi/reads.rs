@@ -5,6 +5,7 @@ use crate::span::Span;
 use crate::words::Argument;
 
 /// Where the structures and arrays of a call lie, apart from the outputs'; what is not there is nowhere.
+#[derive(Default)]
 pub(crate) struct Reads {
     pub(super) params: Span,
     /// The descriptor, the shape and the strides.
@@ -17,15 +18,6 @@ pub(crate) struct Reads {
 }
 
 impl Reads {
-    pub(crate) const NONE: Self = Self {
-        params: Span::NOWHERE,
-        input: [Span::NOWHERE; 3],
-        split: [Span::NOWHERE; 3],
-        lengths: Span::NOWHERE,
-        error: Span::NOWHERE,
-        executor: Span::NOWHERE,
-    };
-
     #[inline]
     fn spans(&self) -> [Span; 10] {
         let &Self { params, input: [a, b, c], split: [d, e, f], lengths, error, executor } = self;

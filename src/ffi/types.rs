@@ -212,7 +212,7 @@ pub struct libsplit_string {
 ///
 /// An output descriptor that is all zero bytes is one the caller does not want (ONNX's unused
 /// output ""): it is skipped and left as it is, without an error.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
 pub struct libsplit_tensor {
     /// Address of element [0, ..., 0]. Any alignment. May be NULL when there are no elements, in
