@@ -27,6 +27,10 @@
  * The caller's part: every pointer is NULL or valid for what its structure or the function says,
  * for the length of the call. Numbers may be anything. 'error' and 'executor' may be NULL.
  *
+ * A function with a libsplit_status returns LIBSPLIT_STATUS_OK, or one of the errors that are listed
+ * with it, without their LIBSPLIT_STATUS_ERROR_. An 'error' that is itself misaligned or too small is
+ * answered by ALIGNMENT or STRUCT_SIZE, and nothing is written to it.
+ *
  * From an input to its pieces in memory of their own, without the checks for errors:
  *
  *     size_t n;
@@ -623,7 +627,7 @@ LIBSPLIT_API uint32_t libsplit_dtype_bits(libsplit_dtype dtype);
  * For ONNX Split before 18 without lengths, set params->num_outputs: the number of outputs of
  * the node is then the answer.
  *
- * 'error' may be NULL. Returns LIBSPLIT_STATUS_OK, or an error, and then '*count' is unchanged:
+ * Errors, after which '*count' is unchanged:
  *
  *   NULL, ALIGNMENT                input, params, or count; their shapes and strides
  *   STRUCT_SIZE                    params
@@ -635,9 +639,6 @@ LIBSPLIT_API uint32_t libsplit_dtype_bits(libsplit_dtype dtype);
  *   NUM_OUTPUTS                    params->num_outputs
  *   BIT_OFFSET, DATA_BYTES         params->split
  *   UNKNOWN                        the number depends on what is not known yet
- *
- * In every function, an 'error' that is itself misaligned or too small is answered by ALIGNMENT or
- * STRUCT_SIZE, and nothing is written to it.
  */
 LIBSPLIT_API
 libsplit_status libsplit_count(const struct libsplit_tensor *input,
@@ -662,8 +663,7 @@ libsplit_status libsplit_count(const struct libsplit_tensor *input,
  * are skipped, so give an output that will have rank 0 a capacity above 0. 'outputs' may be NULL
  * when num_outputs is 0. The arrays must not lie in those of the input or the lengths.
  *
- * 'error' may be NULL. Returns LIBSPLIT_STATUS_OK, or an error, and then no descriptor is
- * changed: those of libsplit_count(), and
+ * Errors, after which no descriptor is changed: those of libsplit_count(), and
  *
  *   NULL, ALIGNMENT   outputs, or an output's shape or strides
  *   NUM_OUTPUTS       num_outputs is not the operator's number
@@ -687,8 +687,7 @@ libsplit_status libsplit_infer(const struct libsplit_tensor *input,
  * 'input' is complete; its extents are known. 'outputs' as for libsplit_infer(); where strides
  * is NULL the piece must happen to be packed. A view lives no longer than the data under it.
  *
- * 'error' may be NULL. Returns LIBSPLIT_STATUS_OK, or an error, and then no descriptor is
- * changed: those of libsplit_infer(), and
+ * Errors, after which no descriptor is changed: those of libsplit_infer(), and
  *
  *   NULL, ALIGNMENT        input->data with elements, or input->strides
  *   BIT_OFFSET, OVERFLOW   input
@@ -722,10 +721,9 @@ libsplit_status libsplit_view(const struct libsplit_tensor *input,
  * the other outputs all-zero. Bytes between the elements of a strided input, within what it
  * reaches over, may be read and never matter: another thread may write them meanwhile.
  *
- * 'executor' may be NULL: everything runs on the calling thread. 'error' may be NULL.
+ * Without an 'executor' everything runs on the calling thread.
  *
- * Returns LIBSPLIT_STATUS_OK, or an error: those of libsplit_view() on the input and the
- * parameters, and
+ * Errors: those of libsplit_view() on the input and the parameters, and
  *
  *   NULL, ALIGNMENT        outputs; shape, strides, or data with elements, of one; executor's
  *                          parallel_for
@@ -772,8 +770,8 @@ size_t libsplit_plan_size(int32_t rank,
  * call. It belongs to the build of the library that made it, on this kind of machine; do not
  * store it.
  *
- * 'error' may be NULL. Returns LIBSPLIT_STATUS_OK, or an error, and then the plan's memory is
- * unchanged: those of libsplit_copy() that do not concern addresses, and
+ * Errors, after which the plan's memory is unchanged: those of libsplit_copy() that do not concern
+ * addresses, and
  *
  *   NULL, ALIGNMENT   plan
  *   PLAN              plan_size is too small
@@ -795,9 +793,8 @@ libsplit_status libsplit_plan_init(struct libsplit_plan *plan,
  * 'input' is the address of the input's element [0, ..., 0], entry i of 'outputs' that of output i; the
  * one of a piece that is not wanted or has no elements is not looked at. How much memory there is
  * is not asked: the plan's numbers are relied on. Overlaps are refused as by libsplit_copy().
- * 'executor' and 'error' may be NULL.
  *
- * Returns LIBSPLIT_STATUS_OK, or an error:
+ * Errors:
  *
  *   PLAN                   'plan' is no plan of this library
  *   NULL, ALIGNMENT        plan, input, outputs, or the address of an output; executor's
@@ -825,7 +822,7 @@ libsplit_status libsplit_plan_copy(const struct libsplit_plan *plan,
  * gives for the same split; ask it once. The entry of a piece that is not wanted is left as it is.
  * The input's data is never read, so the address may be any device's.
  *
- * 'error' may be NULL. Returns LIBSPLIT_STATUS_OK, or an error, and then no entry is changed:
+ * Errors, after which no entry is changed:
  *
  *   PLAN               'plan' is no plan of this library
  *   NULL, ALIGNMENT    plan, outputs, or an input with elements

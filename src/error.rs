@@ -8,7 +8,7 @@ use crate::words::{Argument, Field, Named, Words};
 use core::ffi::CStr;
 use core::fmt;
 
-/// A count as errors report it.
+/// Returns a count as errors report it.
 pub(crate) fn number(count: usize) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }

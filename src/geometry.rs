@@ -72,7 +72,7 @@ impl<'a> Geometry<'a> {
         Ok(Self { dtype, shape, axis, keeps_axis, extent, elements, inner, outer })
     }
 
-    /// Elements of a piece, where all extents are known.
+    /// Returns the number of elements of a piece; all extents must be known.
     #[inline]
     pub(crate) fn piece_elements(&self, len: i64) -> i64 {
         self.outer * self.inner * len
@@ -88,19 +88,19 @@ impl<'a> Geometry<'a> {
         }
     }
 
-    /// Bytes of a packed output, where all extents are known.
+    /// Returns the number of bytes of a packed output; all extents must be known.
     #[inline]
     pub(crate) fn piece_bytes(&self, len: i64) -> usize {
         usize_of(shape::packed_bytes(self.piece_elements(len), self.dtype.bits()))
     }
 
-    /// Rank of every output.
+    /// Returns the rank of every output.
     #[inline]
     pub(crate) fn output_rank(&self) -> usize {
         self.shape.len() - usize::from(!self.keeps_axis)
     }
 
-    /// Extents of an output of `len` steps, outermost first.
+    /// Returns the extents of an output of `len` steps, outermost first.
     #[inline]
     pub(crate) fn output_shape(
         &self,
@@ -113,7 +113,7 @@ impl<'a> Geometry<'a> {
         })
     }
 
-    /// An input's strides as an output has them.
+    /// Returns those of the input's strides that belong to axes that outputs have.
     pub(crate) fn output_strides<'b>(
         &self,
         strides: &'b [i64],
@@ -121,7 +121,7 @@ impl<'a> Geometry<'a> {
         self.input_axes().map(move |d| strides.get(d).copied().unwrap_or(0))
     }
 
-    /// The axes that an output has, as the input numbers them.
+    /// Returns the axes that an output has, as the input numbers them.
     #[inline]
     fn input_axes(
         &self,
@@ -131,9 +131,9 @@ impl<'a> Geometry<'a> {
     }
 }
 
-/// The product of all extents, of those inward of an axis, and of those outward of it; unknown ones are 1. Extents
-/// above zero alone must not make more bits than can be numbered, even where another is 0: strides could not be
-/// numbered either.
+/// Returns the product of all extents, of those inward of an axis, and of those outward of it; unknown ones count as 1.
+/// Returns `None` if extents above zero make more bits than 63 bits can number, even where another is 0: strides could
+/// not be numbered either.
 fn counts(outward: &[i64], extent: i64, inward: &[i64], dtype: DType) -> Option<[i64; 3]> {
     let product = |extents: &[i64]| {
         extents.iter().try_fold(1i64, |all, extent| all.checked_mul((*extent).max(1)))

@@ -93,17 +93,17 @@ impl<'a> Lengths<'a> {
         self.dtype
     }
 
-    /// Whether they are of any type that an operator takes.
+    /// Returns whether they are Rust integers, which any operator with lengths takes.
     pub(crate) fn are_rust_integers(&self) -> bool {
         self.are_rust_integers
     }
 
-    /// Number of entries of a list, `None` for a scalar.
+    /// Returns the number of entries of a list, `None` for a scalar.
     pub(crate) fn len(&self) -> Option<i64> {
         (!self.is_scalar).then_some(self.len)
     }
 
-    /// Whether all entries are one and the same in memory.
+    /// Returns whether all entries are one and the same in memory.
     pub(crate) fn is_repeated(&self) -> bool {
         self.bit_stride == 0
     }
@@ -112,25 +112,26 @@ impl<'a> Lengths<'a> {
         !self.data.is_null() || self.len == 0
     }
 
-    /// Entry `index` as a number. `index` is below the length, and the values are known.
+    /// Returns entry `index`, as [`Lengths::value`] does, or an error.
     pub(crate) fn get(&self, index: i64) -> Result<i64, Error> {
         let not_integer = Error::LengthNotInteger { output: index, dtype: self.dtype };
         self.value(index).ok_or(not_integer)
     }
 
-    /// The entries of a list, if their values are known and lie in memory as a slice of int64 does.
+    /// Returns the entries of a list, if their values are known and lie in memory as a slice of int64 does.
     #[inline]
     #[allow(clippy::cast_ptr_alignment)] // which is looked at
     pub(crate) fn words(&self) -> Option<&'a [i64]> {
         let data = self.data.cast::<i64>();
-        let are_words = self.dtype == DType::Int64 && self.bit_stride == i64::BITS.into();
+        let are_words = self.dtype == DType::Int64 && self.bit_stride == i64::from(i64::BITS);
         let len = usize::try_from(self.len).ok()?;
         // SAFETY: they are readable by the promise of `from_raw` or of the borrowed slice.
         (are_words && !data.is_null() && data.is_aligned())
             .then(|| unsafe { core::slice::from_raw_parts(data, len) })
     }
 
-    /// Entry `index` if it is a whole number that `i64` can hold. `index` is below the length, and the values are known.
+    /// Returns entry `index` if it is a whole number that `i64` can hold. `index` must be below the length, and the values
+    /// known.
     pub(crate) fn value(&self, index: i64) -> Option<i64> {
         debug_assert!(index >= 0 && index < self.len && self.is_known());
         // Of types of whole bytes, the first begins at `data`.
@@ -192,7 +193,7 @@ impl<'a, T: Length> From<&'a alloc::boxed::Box<[T]>> for Lengths<'a> {
     }
 }
 
-/// A float that is a whole number within `i64`. NaN and infinities are not.
+/// Returns a float if it is a whole number within `i64`. NaN and infinities are not.
 #[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss, clippy::float_cmp)]
 fn whole(value: f64) -> Option<i64> {
     // 2^63

@@ -61,9 +61,9 @@ pub(crate) enum EqualParts {
     /// As many as the node has outputs, which must divide the extent.
     AsManyAsOutputs,
     /// As many as `num_outputs` says, which must divide the extent.
-    NumOutputs,
+    Exact,
     /// As many as `num_outputs` says, of which the last may be smaller.
-    UnevenNumOutputs,
+    LastSmaller,
 }
 
 /// The versions of an ONNX operator, newest first, each with the opset that it came with.
@@ -78,7 +78,7 @@ const SPLIT: Versions = &[
 ];
 const SEQUENCE: Versions = &[(24, Operator::SplitToSequence24), (11, Operator::SplitToSequence11)];
 
-/// The newest version not above an opset.
+/// Returns the newest version not above an opset.
 #[inline]
 fn governing(versions: Versions, name: &'static str, opset: i32) -> Result<Operator, Error> {
     if let Some((_, operator)) = versions.iter().find(|(since, _)| *since <= opset) {
@@ -105,21 +105,21 @@ impl Operator {
         governing(SEQUENCE, "ONNX SplitToSequence", opset)
     }
 
-    /// The rules that this version goes by.
+    /// Returns the rules that this version goes by.
     #[inline]
     pub(crate) const fn rules(self) -> Rules {
         match self {
             Self::Split1 | Self::Split2 | Self::Split11 | Self::Split13 => {
                 Rules::Split(EqualParts::AsManyAsOutputs)
             }
-            Self::Split18 => Rules::Split(EqualParts::UnevenNumOutputs),
+            Self::Split18 => Rules::Split(EqualParts::LastSmaller),
             Self::SplitToSequence11 | Self::SplitToSequence24 => Rules::Sequence,
             Self::VariadicSplit1 => Rules::Variadic,
             Self::OpenVinoSplit1 => Rules::Parts,
         }
     }
 
-    /// Whether lengths may be of this type, for an input of another, and how that is said.
+    /// Returns whether lengths may be of this type for an input of that type, and which may, in words.
     pub(crate) fn takes_lengths(self, lengths: DType, input: DType) -> (bool, &'static str) {
         match self {
             // The attribute is int64; the second input is of the input's own type: floats.
@@ -157,7 +157,7 @@ impl Operator {
         allowed >> dtype as u32 & 1 == 1
     }
 
-    /// The version to turn to for a `dtype` that this one does not allow: the oldest of its operator
+    /// Returns the version to turn to for a `dtype` that this one does not allow: the oldest of its operator
     /// that does, else VariadicSplit, which allows all.
     #[cold]
     #[inline(never)]

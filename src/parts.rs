@@ -39,7 +39,7 @@ impl<T> Pointers<'_, T> {
         Self { first, step, len, array: PhantomData }
     }
 
-    /// The pointer with this index; NULL past the end.
+    /// Returns the pointer with this index; NULL past the end.
     #[inline]
     pub(crate) fn get(&self, index: usize) -> *mut T {
         if index >= self.len {
@@ -49,7 +49,7 @@ impl<T> Pointers<'_, T> {
         unsafe { self.first.byte_add(index * self.step).read() }
     }
 
-    /// Shows number and address of those from `low` on and below `high`, as `Spans::starts` does.
+    /// Shows the index and the address of each pointer from `low` on and below `high`, as `Spans::starts` does.
     pub(crate) fn starts(&self, low: usize, mut high: usize, see: &mut See<'_>) {
         for index in 0..self.len {
             let start = self.get(index) as usize;
@@ -68,36 +68,36 @@ pub(crate) struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
-    /// How many pieces there are; no more of them are parts.
+    /// Returns the number of pieces, of which some may be no parts.
     pub(crate) fn count(&self) -> usize {
         usize_of(self.pieces.count())
     }
 
-    /// The parts in order.
+    /// Returns the parts in order.
     #[inline]
     pub(crate) fn iter(&self) -> Iter<'a> {
         Iter { pieces: self.pieces.iter(), parts: *self }
     }
 
-    /// Shows each part, in order: for loops that are to be short.
+    /// Shows each part, in order.
     #[inline]
     pub(crate) fn each(&self, see: impl FnMut(Part)) {
         self.iter().for_each(see);
     }
 
-    /// The parts of a range of pieces, which may go on past the last one.
+    /// Returns the parts of a range of pieces, which may end past the last one.
     pub(crate) fn some(&self, range: Range<usize>) -> Iter<'a> {
         Iter { pieces: self.pieces.range(range), parts: *self }
     }
 
-    /// A piece as a part, if it is one.
+    /// Returns a piece as a part, if it is one.
     #[inline]
     fn part(&self, Piece { index, offset, len }: Piece) -> Option<Part> {
         let target = self.targets.get(index);
         (len > 0 && !target.is_null()).then_some(Part { index, offset, len, target })
     }
 
-    /// The part of the piece with this index, whose offset is only known where pieces are not listed.
+    /// Returns the part with this index. Its offset means nothing where pieces are listed.
     pub(crate) fn get(&self, index: usize) -> Option<Part> {
         self.part(self.pieces.get(index, 0))
     }
@@ -135,7 +135,7 @@ impl<'a> OutputStrides<'a> {
         matches!(self, Self::Packed)
     }
 
-    /// The strides of an output; `None` = packed.
+    /// Returns the strides of an output; `None` = packed.
     #[inline(never)] // once in the library
     pub(crate) fn get(&self, index: usize) -> Option<&'a [i64]> {
         match *self {
@@ -159,7 +159,7 @@ pub(crate) struct Transfer<'a> {
     pub source: *const u8,
     /// The input's strides in elements; `None` = packed.
     pub strides: Option<&'a [i64]>,
-    /// Of sub-byte types, the input's first element's offset in bits from `source`.
+    /// Sub-byte types: the input's first element's offset in bits from `source`.
     pub bit_offset: u32,
     pub parts: Parts<'a>,
     pub output_strides: OutputStrides<'a>,
@@ -168,7 +168,7 @@ pub(crate) struct Transfer<'a> {
 }
 
 impl Transfer<'_> {
-    /// The memory that is written of a piece, from the lowest byte to the highest; empty where there is none.
+    /// Returns the memory that is written for a piece, from the lowest byte to the highest; empty if there is none.
     pub(crate) fn written(&self, index: usize) -> Span {
         let Some(part) = self.parts.get(index) else { return Span::default() };
         let bits = self.geometry.dtype.bits();
@@ -180,8 +180,7 @@ impl Transfer<'_> {
         reach.and_then(|reach| reach.at(part.target)).unwrap_or_default()
     }
 
-    /// Extent and stride of every axis of the output of a piece with elements; `None` where all
-    /// its bytes lie together.
+    /// Returns the extent and the stride of every axis of an output; `None` if it is packed, or is no part.
     pub(crate) fn output_dims(
         &self,
         index: usize,

@@ -56,7 +56,7 @@ impl Pieces<'_> {
         }
     }
 
-    /// The pieces in order.
+    /// Returns the pieces in order.
     #[inline]
     pub(crate) fn iter(&self) -> PieceIter<'_> {
         let words = match self {
@@ -66,7 +66,7 @@ impl Pieces<'_> {
         PieceIter { pieces: self, words, next: 0, end: usize_of(self.count()), offset: 0 }
     }
 
-    /// Some of the pieces. A list is summed up to the first of them.
+    /// Returns some of the pieces. A list is summed up to the first of them.
     pub(crate) fn range(&self, range: Range<usize>) -> PieceIter<'_> {
         let mut iter = self.iter();
         if let Self::Listed { .. } = self {
@@ -75,7 +75,7 @@ impl Pieces<'_> {
         PieceIter { next: range.start, end: iter.end.min(range.end), ..iter }
     }
 
-    /// The piece with this index. Of a list, `offset` is where it begins; of others that follows from the index.
+    /// Returns the piece with this index. `offset` is where it begins if pieces are listed; else it is not used.
     #[inline]
     pub(crate) fn get(&self, index: usize, offset: i64) -> Piece {
         let (offset, len) = match *self {

@@ -35,7 +35,7 @@ pub(crate) struct Placed {
 }
 
 impl<'a> Place<'a> {
-    /// Of an input whose layout has been checked.
+    /// Describes an input whose layout has been checked.
     pub(crate) fn new(geometry: &Geometry<'a>, input: &Tensor<'a>) -> Self {
         let has_elements = geometry.elements > 0;
         // Strides of a tensor without elements say nothing: its views are packed.
@@ -70,7 +70,7 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// Whether a piece of `len` steps lies in the input as a packed tensor would.
+    /// Returns whether a piece of `len` steps lies in the input as a packed tensor would.
     pub(crate) fn is_packed(&self, geometry: &Geometry<'_>, len: i64) -> bool {
         if !self.has_elements || len == 0 {
             return true;
@@ -84,7 +84,7 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// Where a piece lies, of so many steps from one on.
+    /// Returns where a piece of `len` steps from `offset` on lies.
     #[inline]
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // within the input's reach
     pub(crate) fn of(&self, offset: i64, len: i64) -> Placed {

@@ -35,25 +35,25 @@ pub(crate) struct Reach {
 }
 
 impl<'a> Tensor<'a> {
-    /// A packed tensor, whose size is not stated.
+    /// Makes a packed tensor whose size is not stated.
     #[cfg(all(feature = "alloc", not(feature = "capi")))]
     pub(crate) fn packed(data: *mut u8, dtype: DType, shape: &'a [i64]) -> Self {
         Self { data, data_bytes: 0, dtype, shape, strides: None, bit_offset: 0 }
     }
 
-    /// Whether elements follow each other in row-major order without gaps. Not for empty tensors.
-    #[inline]
+    /// Returns whether elements follow each other in row-major order without gaps. Not for empty tensors.
+    #[inline(always)]
     pub(crate) fn is_packed(&self) -> bool {
         shape::is_packed(self.dims().rev())
     }
 
-    /// Extent and stride of every axis, none if it is packed.
+    /// Returns the extent and the stride of every axis; none if the tensor has no strides.
     pub(crate) fn dims(&self) -> impl DoubleEndedIterator<Item = (i64, i64)> + Clone + '_ {
         let strides = self.strides.unwrap_or_default();
         self.shape.iter().copied().zip(strides.iter().copied())
     }
 
-    /// That the bit offset suits the type: whole elements in a sub-byte one, 0 in others.
+    /// Checks that the bit offset suits the type: whole elements in a sub-byte one, 0 in others.
     #[inline(always)]
     pub(crate) fn check_bit_offset(&self, argument: Argument) -> Result<(), Error> {
         if self.bit_offset == 0 {
@@ -69,7 +69,7 @@ impl<'a> Tensor<'a> {
         }
     }
 
-    /// What a tensor of `count` elements, more than none, reaches over.
+    /// Returns what a tensor of `count` elements, at least one, reaches over.
     #[inline(never)] // once in the library
     pub(crate) fn reach(&self, count: i64, argument: Argument) -> Result<Reach, Error> {
         let elements = match self.strides {
@@ -84,7 +84,7 @@ impl<'a> Tensor<'a> {
         }
     }
 
-    /// That so much memory is there, as far as the caller says.
+    /// Checks that the caller states at least as much memory as the tensor reaches over, or states none.
     #[inline(always)]
     pub(crate) fn check_data_bytes(&self, reach: Reach, argument: Argument) -> Result<(), Error> {
         if self.data_bytes != 0 && (self.data_bytes as u64) < reach.bytes.cast_unsigned() {
@@ -94,8 +94,8 @@ impl<'a> Tensor<'a> {
         Ok(())
     }
 
-    /// The bytes that a tensor of `count` elements touches; an empty span if there are none. Checks
-    /// everything about it but its extents.
+    /// Returns the bytes that a tensor of `count` elements touches; an empty span if there are none. Checks
+    /// everything about it except its extents.
     pub(crate) fn span(&self, count: i64, argument: Argument) -> Result<Span, Error> {
         self.check_bit_offset(argument)?;
         if count == 0 {
@@ -111,7 +111,7 @@ impl<'a> Tensor<'a> {
 }
 
 impl Reach {
-    /// Of packed elements that begin at a whole byte.
+    /// Returns the reach of packed elements that begin at a whole byte.
     #[inline]
     pub(crate) fn packed(count: i64, bits: u32) -> Self {
         Self { low: 0, bytes: shape::packed_bytes(count, bits) }
@@ -125,7 +125,7 @@ impl Reach {
         }
     }
 
-    /// The addresses of a tensor whose data lies there.
+    /// Returns the addresses of a tensor whose element [0, …, 0] is at `data`.
     #[inline(always)]
     pub(crate) fn place(self, data: *const u8, argument: Argument) -> Result<Span, Error> {
         match self.at(data) {
@@ -134,7 +134,7 @@ impl Reach {
         }
     }
 
-    /// The same; `None` where there are none.
+    /// Returns the same, or `None` past the end of the address space.
     #[inline(always)]
     pub(crate) fn at(self, data: *const u8) -> Option<Span> {
         let start = match self.low {
@@ -146,7 +146,7 @@ impl Reach {
     }
 }
 
-/// From element offsets to bytes.
+/// Converts offsets in elements, from the lowest to the highest, to bytes.
 pub(crate) fn byte_reach(low: i64, high: i64, bits: u32, bit_offset: i64) -> Option<Reach> {
     let (low, end) = if bits >= 8 {
         let size = i64::from(bits / 8);

@@ -4,9 +4,9 @@ use super::element::Element;
 use super::view::{Layout, View};
 use crate::copy::Executor;
 use crate::error::{number, Error};
+use crate::ffi::libsplit_plan_size;
 use crate::ffi::parse::ParsedCall;
 use crate::ffi::plan::{self, Planned};
-use crate::ffi::{libsplit_plan_size, reads::Reads};
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec;
@@ -57,7 +57,7 @@ impl<T: Element> Plan<T> {
         let mut memory = vec![0u64; size.div_ceil(size_of::<u64>())].into_boxed_slice();
         let (place, bytes) = (memory.as_mut_ptr().cast(), size_of_val(&*memory));
         // SAFETY: as much memory is there, and nothing else lies in it.
-        unsafe { plan::make(place, bytes, call, None, pieces.len(), &Reads::default()) }?;
+        unsafe { plan::make(place, bytes, call, None, pieces.len()) }?;
         let (least, offset) = (input.least_len(), input.offset());
         Ok(Self { memory, least, offset, pieces, element: PhantomData })
     }

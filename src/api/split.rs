@@ -8,7 +8,6 @@ use crate::dtype::DType;
 use crate::error::Error;
 use crate::ffi::libsplit_tensor;
 use crate::ffi::parse::ParsedCall;
-use crate::ffi::reads::Reads;
 use crate::geometry::Geometry;
 use crate::lengths::Lengths;
 use crate::operator::Operator;
@@ -411,7 +410,7 @@ impl<'a> Split<'a> {
         let request = Request { outputs: Some(outputs.len()), ..self.0 };
         let call = ParsedCall::new(*input, &request)?;
         // SAFETY: the caller's promise.
-        unsafe { call.copy(outputs, executor, &Reads::default()) }
+        unsafe { call.copy(outputs, executor) }
     }
 }
 

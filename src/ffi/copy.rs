@@ -22,14 +22,13 @@ pub unsafe fn copy(
     executor: *const libsplit_executor,
     error: *const libsplit_error,
 ) -> Result<(), Error> {
-    let (mut reads, given, look) = (Reads::default(), Some(num_outputs), Look::AtLayout);
+    let (mut room, given, look) = (None, Some(num_outputs), Look::AtLayout);
     // SAFETY: promises 1 and 2.
     unsafe {
-        let call = ParsedCall::parse(input, params, given, look, error, &mut reads)?;
-        let (pool, executor_span) = Pool::parse(executor)?;
-        reads.executor = executor_span;
+        let call = ParsedCall::parse(input, params, given, look, error, &mut room)?;
+        let pool = Pool::parse(executor, &mut call.reads.executor)?;
         let outputs = parse::descriptors(outputs, num_outputs)?;
-        call.copy(outputs, pool.as_ref().map(|pool| pool as &dyn Executor), &reads)
+        call.copy(outputs, pool.as_ref().map(|pool| pool as &dyn Executor))
     }
 }
 
@@ -43,9 +42,8 @@ impl ParsedCall<'_> {
         &self,
         outputs: &[libsplit_tensor],
         executor: Option<&dyn Executor>,
-        reads: &Reads,
     ) -> Result<(), Error> {
-        let Self { geometry, pieces, input } = self;
+        let Self { geometry, pieces, input, reads } = self;
         let source = input.span(geometry.elements, Argument::Input)?;
         geometry.check_addressable()?;
         let rank = geometry.output_rank();
@@ -97,9 +95,8 @@ impl ParsedCall<'_> {
         let are_arrays_apart =
             all.is_apart || hull.is_apart(array_hull) && hull.is_apart(descriptors);
         if !(trail.is_apart && are_arrays_apart && hull.is_apart(source) && reads.are_apart(hull)) {
-            let written = Kept::new(&transfer);
-            check_apart(&transfer, &written, &trail, source)?;
-            check_reads(outputs, rank, &written, [hull, array_hull], reads)?;
+            check_apart(&transfer, &trail, source)?;
+            check_reads(outputs, &transfer, [hull, array_hull], reads)?;
         }
         if bytes == 0 {
             return Ok(());
@@ -109,7 +106,7 @@ impl ParsedCall<'_> {
     }
 }
 
-/// A field of all descriptors, so far from the begin of each.
+/// Returns a field of all descriptors, `offset` bytes from the start of each.
 fn fields<T>(outputs: &[libsplit_tensor], offset: usize) -> Pointers<'_, T> {
     let first = outputs.as_ptr().wrapping_byte_add(offset);
     // SAFETY: as many descriptors are borrowed.
@@ -121,12 +118,12 @@ fn fields<T>(outputs: &[libsplit_tensor], offset: usize) -> Pointers<'_, T> {
 #[inline(never)]
 fn check_reads(
     outputs: &[libsplit_tensor],
-    rank: usize,
-    written: &Kept<'_>,
+    transfer: &Transfer<'_>,
     [hull, array_hull]: [Span; 2],
     reads: &Reads,
 ) -> Result<(), Error> {
     let (descriptors, count) = (Span::of_slice(outputs), outputs.len());
+    let (written, rank) = (&Kept::new(transfer), transfer.geometry.output_rank());
     if let Some((output, owner)) = reads.first_under(written, hull, descriptors) {
         let other = owner.unwrap_or(Argument::Output(output));
         let is_lengths = reads.lengths.intersects(written.span(output));

@@ -17,15 +17,16 @@ pub(super) struct Pool(libsplit_executor);
 unsafe impl Sync for Pool {}
 
 impl Pool {
-    /// The executor, if there is one, and where its structure lies.
+    /// Returns the executor, if there is one, and notes where its structure lies.
     ///
     /// # Safety
     /// Promise 1, also of its `parallel_for`: that it does what its type says.
     pub(super) unsafe fn parse(
         executor: *const libsplit_executor,
-    ) -> Result<(Option<Self>, Span), Error> {
+        span: &mut Span,
+    ) -> Result<Option<Self>, Error> {
         if executor.is_null() {
-            return Ok((None, Span::NOWHERE));
+            return Ok(None);
         }
         // SAFETY: promise 1.
         let (given, bytes) = unsafe { versioned(executor, Argument::Executor, FIRST_EXECUTOR) }?;
@@ -34,7 +35,8 @@ impl Pool {
         if given.parallel_for.is_none() && given.flags == 0 {
             return Err(Error::Null { argument: Argument::ParallelFor });
         }
-        Ok((Some(Self(given)), Span::of_bytes(executor, bytes)))
+        *span = Span::of_bytes(executor, bytes);
+        Ok(Some(Self(given)))
     }
 }
 
@@ -102,8 +104,8 @@ mod tests {
                 pool: core::ptr::null_mut(),
             };
             // SAFETY: a whole structure, without a function to call.
-            let pool = unsafe { Pool::parse(&raw const stated) };
-            pool.unwrap().0.unwrap().streaming()
+            let pool = unsafe { Pool::parse(&raw const stated, &mut super::Span::default()) };
+            pool.unwrap().unwrap().streaming()
         };
         let (read_next, never) = (LIBSPLIT_FLAG_OUTPUTS_READ_NEXT, LIBSPLIT_FLAG_NEVER_STREAM);
         assert_eq!(streaming(read_next), Streaming::OutputsReadNext);

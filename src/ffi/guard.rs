@@ -26,10 +26,13 @@ pub(super) unsafe fn guard(
             return libsplit_status::ERROR_STRUCT_SIZE;
         }
     }
+    let result = call();
     // SAFETY: promise 4.
-    match call() {
-        Ok(()) => unsafe { write(error, libsplit_status::OK, -1, (0, 0)) },
-        Err(reason) => unsafe { write_reason(error, &reason) },
+    unsafe {
+        match result {
+            Ok(()) => write(error, libsplit_status::OK, -1, (0, 0)),
+            Err(reason) => write_reason(error, &reason),
+        }
     }
 }
 

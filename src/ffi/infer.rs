@@ -21,8 +21,8 @@ pub unsafe fn count(
 ) -> Result<(), Error> {
     // SAFETY: promise 1.
     unsafe {
-        let (mut reads, look) = (Reads::default(), Look::AtShape);
-        let call = ParsedCall::parse(input, params, None, look, null(), &mut reads)?;
+        let mut room = None;
+        let call = ParsedCall::parse(input, params, None, Look::AtShape, null(), &mut room)?;
         checked(count, Argument::Count)?;
         let pieces = usize::try_from(call.pieces.count());
         let too_many = Error::TooManyElements { argument: Argument::Input };
@@ -39,16 +39,16 @@ pub unsafe fn infer(
     num_outputs: usize,
     error: *const libsplit_error,
 ) -> Result<(), Error> {
-    let (mut reads, given, look) = (Reads::default(), Some(num_outputs), Look::AtShape);
+    let (mut room, given, look) = (None, Some(num_outputs), Look::AtShape);
     // SAFETY: promises 1 and 2.
     unsafe {
-        let call = ParsedCall::parse(input, params, given, look, error, &mut reads)?;
+        let call = ParsedCall::parse(input, params, given, look, error, &mut room)?;
         let geometry = &call.geometry;
         let given = parse::descriptors(outputs, num_outputs)?;
         check_room(given, geometry.output_rank())?;
-        check_apart(given, geometry.output_rank(), &reads)?;
+        check_apart(given, geometry.output_rank(), &call.reads)?;
         if geometry.extent == DIM_UNKNOWN || usize::BITS < i64::BITS {
-            check_sizes(&call)?;
+            check_sizes(call)?;
         }
         let step_bits = if geometry.outer > 0 {
             geometry.piece_elements(i64::from(geometry.dtype.bits()))
@@ -77,17 +77,17 @@ pub unsafe fn view(
     num_outputs: usize,
     error: *const libsplit_error,
 ) -> Result<(), Error> {
-    let (mut reads, given, look) = (Reads::default(), Some(num_outputs), Look::AtLayout);
+    let (mut room, given, look) = (None, Some(num_outputs), Look::AtLayout);
     // SAFETY: promises 1 and 2.
     unsafe {
-        let call = ParsedCall::parse(input, params, given, look, error, &mut reads)?;
-        let ParsedCall { geometry, input, pieces } = &call;
+        let call = ParsedCall::parse(input, params, given, look, error, &mut room)?;
+        let ParsedCall { geometry, input, pieces, reads } = &*call;
         input.span(geometry.elements, Argument::Input)?;
         let place = Place::new(geometry, input);
         let given = parse::descriptors(outputs, num_outputs)?;
         check_room(given, geometry.output_rank())?;
-        check_unstrided(&call, &place, given)?;
-        check_apart(given, geometry.output_rank(), &reads)?;
+        check_unstrided(call, &place, given)?;
+        check_apart(given, geometry.output_rank(), reads)?;
         for piece in pieces.iter() {
             let output = outputs.add(piece.index);
             if !is_unwanted(&*output) {
@@ -174,10 +174,12 @@ fn check_room(outputs: &[libsplit_tensor], rank: usize) -> Result<(), Error> {
             return Err(Error::Capacity { output, expected, actual });
         }
         if rank > 0 {
-            // SAFETY: promise 1, here and below; nobody keeps them.
-            unsafe { array(tensor.shape, rank, Argument::Output(output), Field::Shape) }?;
-            if !tensor.strides.is_null() {
-                unsafe { array(tensor.strides, rank, Argument::Output(output), Field::Strides) }?;
+            // SAFETY: promise 1; nobody keeps them.
+            unsafe {
+                array(tensor.shape, rank, Argument::Output(output), Field::Shape)?;
+                if !tensor.strides.is_null() {
+                    array(tensor.strides, rank, Argument::Output(output), Field::Strides)?;
+                }
             }
         }
     }

@@ -22,11 +22,12 @@ pub(super) struct Checked {
     pub is_packed: bool,
 }
 
-/// Checks everything about an output but its address: type, rank and extents are the operator's, no two
-/// elements share an address, and as much memory is there as it reaches over.
+/// Checks everything about an output except its address: that type, rank and extents are the operator's, that no two
+/// elements share an address, and that as much memory is there as it reaches over.
 ///
 /// # Safety
 /// Promises 1 and 2.
+#[inline(never)] // for the stack of its callers
 pub(super) unsafe fn check_output(
     geometry: &Geometry<'_>,
     piece: Piece,
@@ -81,16 +82,15 @@ pub(super) unsafe fn check_output(
     Ok(Checked { reach, is_packed })
 }
 
-/// Checks that no output lies over the input or another output, byte by byte. `trail` has seen the spans of all.
+/// Checks byte by byte that no output lies over the input or another output. `trail` has seen the spans of all.
 #[cold]
 #[inline(never)]
 pub(super) fn check_apart(
     transfer: &Transfer<'_>,
-    written: &Kept<'_>,
     trail: &Trail,
     input: Span,
 ) -> Result<(), Error> {
-    let mut budget = BUDGET;
+    let (mut budget, written) = (BUDGET, &Kept::new(transfer));
     if !trail.hull.is_apart(input) {
         check_input(transfer, written, input, &mut budget)?;
     }

@@ -27,9 +27,11 @@ pub(crate) struct ParsedCall<'a> {
     pub input: Tensor<'a>,
     pub geometry: Geometry<'a>,
     pub pieces: Pieces<'a>,
+    /// The memory that the call reads, which nothing that it writes may lie over.
+    pub(super) reads: Reads,
 }
 
-/// What of the input matters to a function.
+/// What matters of the input.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Look {
     /// Type and shape; extents may be unknown.
@@ -39,17 +41,17 @@ pub(crate) enum Look {
 }
 
 impl<'a> ParsedCall<'a> {
-    /// Plans a call that is not C's.
+    /// Plans a call from Rust.
     #[cfg(all(feature = "alloc", not(feature = "capi")))]
     pub(crate) fn new(input: Tensor<'a>, request: &Request<'a>) -> Result<Self, Error> {
         let has_lengths = request.lengths.is_some();
         let geometry = Geometry::new(request, has_lengths, input.dtype, input.shape)?;
         let pieces = request.pieces(input.dtype, geometry.extent)?;
-        Ok(Self { input, geometry, pieces })
+        Ok(Self { input, geometry, pieces, reads: Reads::default() })
     }
 
-    /// Parses a call, and plans its split. `outputs` is the number of outputs that the caller gave; the memory that
-    /// is read, `error` included, is added to `reads`.
+    /// Parses a call, and plans its split. It is put into `room`, for it is large to move. `outputs` is the number of
+    /// outputs that the caller gave; `error` counts as memory that is read.
     ///
     /// # Safety
     /// Promise 1.
@@ -60,15 +62,18 @@ impl<'a> ParsedCall<'a> {
         outputs: Option<usize>,
         look: Look,
         error: *const libsplit_error,
-        reads: &mut Reads,
-    ) -> Result<Self, Error> {
-        // SAFETY: promise 1, here and below.
+        room: &mut Option<Self>,
+    ) -> Result<&mut Self, Error> {
+        let mut reads = Reads::default();
+        // SAFETY: promise 1.
         let (given, params_bytes) = unsafe { versioned(params, Argument::Params, FIRST_PARAMS) }?;
         reads.params = Span::of_bytes(params, params_bytes);
         let operator = operator(&given)?;
         check_flags(Argument::Params, given.flags, LIBSPLIT_FLAG_CLAMP_UNEVEN)?;
 
+        // SAFETY: promise 1.
         let described = unsafe { &*checked(input, Argument::Input)? };
+        // SAFETY: promise 1.
         let input = unsafe { tensor_of(described, look, Argument::Input) }?;
         // Strides that are not looked at are the caller's all the same.
         let [shape, strides] = arrays(described, input.shape.len());
@@ -87,21 +92,23 @@ impl<'a> ParsedCall<'a> {
         let has_lengths = !given.split.is_null();
         let geometry = Geometry::new(&request, has_lengths, input.dtype, input.shape)?;
         if has_lengths {
-            let split = unsafe { &*checked(given.split, Argument::Lengths)? };
-            request.lengths = Some(unsafe { lengths_of(split, reads) }?);
+            // SAFETY: promise 1.
+            request.lengths = Some(unsafe {
+                lengths_of(&*checked(given.split, Argument::Lengths)?, &mut reads)
+            }?);
         }
         let pieces = request.pieces(input.dtype, geometry.extent)?;
         reads.error = error_span(error);
-        Ok(Self { input, geometry, pieces })
+        Ok(room.insert(Self { input, geometry, pieces, reads }))
     }
 }
 
-/// The structure that errors are written to: as much of it as any version writes.
+/// Returns where the structure that errors are written to lies: as much of it as any version writes.
 pub(super) fn error_span(error: *const libsplit_error) -> Span {
     Span::of_bytes(error, FIRST_ERROR)
 }
 
-/// The operator version that governs.
+/// Returns the operator version that governs.
 #[inline]
 fn operator(params: &libsplit_params) -> Result<Operator, Error> {
     let openvino = |operator, name| match params.opset {
@@ -130,7 +137,7 @@ pub(super) fn check_flags(argument: Argument, flags: u32, known: u32) -> Result<
     Err(Error::Flags { argument, expected: known.into(), actual: flags.into() })
 }
 
-/// The lengths, and in `reads` where they lie.
+/// Returns the lengths, and notes in `reads` where they lie.
 ///
 /// # Safety
 /// Promise 1.
@@ -161,7 +168,7 @@ unsafe fn lengths_of<'a>(split: &libsplit_tensor, reads: &mut Reads) -> Result<L
     })
 }
 
-/// A tensor whose type and shape have been looked at, and its layout if that matters.
+/// Returns a tensor after a check of its type, rank and arrays; without its strides if only the shape matters.
 ///
 /// # Safety
 /// Promise 1.
@@ -189,10 +196,12 @@ pub(super) unsafe fn tensor_of<'a>(
     };
     let (mut shape, mut strides): (&[i64], Option<&[i64]>) = (&[], None);
     if rank > 0 {
-        // SAFETY: promise 1, here and below.
-        shape = unsafe { array(tensor.shape, rank, argument, Field::Shape) }?;
-        if look == Look::AtLayout && !tensor.strides.is_null() {
-            strides = Some(unsafe { array(tensor.strides, rank, argument, Field::Strides) }?);
+        // SAFETY: promise 1.
+        unsafe {
+            shape = array(tensor.shape, rank, argument, Field::Shape)?;
+            if look == Look::AtLayout && !tensor.strides.is_null() {
+                strides = Some(array(tensor.strides, rank, argument, Field::Strides)?);
+            }
         }
     }
     Ok(Tensor {
@@ -205,8 +214,8 @@ pub(super) unsafe fn tensor_of<'a>(
     })
 }
 
-/// A pointer that is not NULL, and aligned. If it is not, `wrong` says what is: of NULL it gets nothing, else the
-/// alignment that the address should have and by how much it misses it.
+/// Checks that a pointer is not NULL, and aligned. If it is not, `wrong` makes the error: from nothing if the pointer is
+/// NULL, else from the alignment that the address should have and the bytes by which it misses it.
 #[inline]
 fn checked_or<T>(
     pointer: *const T,
@@ -222,7 +231,7 @@ fn checked_or<T>(
     Ok(pointer)
 }
 
-/// A pointer to an argument that is not NULL, and aligned.
+/// Checks that a pointer to an argument is not NULL, and aligned.
 #[inline]
 pub(super) fn checked<T>(pointer: *const T, argument: Argument) -> Result<*const T, Error> {
     checked_or(pointer, |numbers| match numbers {
@@ -231,7 +240,7 @@ pub(super) fn checked<T>(pointer: *const T, argument: Argument) -> Result<*const
     })
 }
 
-/// The array of a descriptor with `len` entries, if it is not NULL and aligned.
+/// Returns an array of a descriptor. Checks that it is not NULL, and aligned.
 ///
 /// # Safety
 /// Promise 1.
@@ -263,8 +272,8 @@ pub(super) const MESSAGE: usize = 240;
 /// The largest `struct_size` believed.
 const MAX_STRUCT_SIZE: usize = 4096;
 
-/// A structure that begins with its size and may be of another version than ours, and that size: fields that
-/// it does not have yet are 0, and those that we do not know yet must be.
+/// Returns a structure that begins with its size and may be of another version than ours, and that size: fields
+/// that it does not have yet are 0, and those that we do not know yet must be 0.
 ///
 /// # Safety
 /// `pointer` must be NULL or valid for the size that it states; all zero bytes are a `T`.
@@ -302,7 +311,7 @@ pub(super) unsafe fn versioned<T: Copy>(
     }
 }
 
-/// Output descriptors.
+/// Returns the output descriptors. Checks that memory can hold so many.
 ///
 /// # Safety
 /// Promises 1 and 2.
@@ -324,19 +333,19 @@ pub(super) unsafe fn descriptors<'a>(
     Ok(unsafe { slice::from_raw_parts(outputs, len) })
 }
 
-/// Where the shape and the strides of an output lie; nowhere if it has none.
+/// Returns where the shape and the strides of a descriptor lie; nowhere if they are NULL.
 #[inline]
 pub(super) fn arrays(output: &libsplit_tensor, rank: usize) -> [Span; 2] {
     [output.shape, output.strides].map(|array| Span::of_array(array, rank))
 }
 
-/// One of the arrays of all outputs, of which each has a shape and strides.
+/// Returns where one of the arrays of all outputs lies: the shape of the first, its strides, the shape of the next.
 pub(super) fn array_span(outputs: &[libsplit_tensor], array: usize, rank: usize) -> Span {
     let arrays = outputs.get(array / 2).map(|output| arrays(output, rank));
     arrays.and_then(|arrays| arrays.get(array % 2).copied()).unwrap_or(Span::NOWHERE)
 }
 
-/// Whether a descriptor is all zero: an output that the caller does not want.
+/// Returns whether a descriptor is all zero: an output that the caller does not want.
 #[inline]
 pub(super) fn is_unwanted(tensor: &libsplit_tensor) -> bool {
     *tensor == libsplit_tensor::ZERO

@@ -90,7 +90,7 @@ struct Sections {
 }
 
 impl Sections {
-    /// `None` where there is no such plan.
+    /// Returns `None` if rank or number of outputs is out of range.
     fn new(rank: usize, outputs: usize) -> Option<Self> {
         // Without outputs, nothing is asked about the input.
         let axes = if outputs == 0 { 0 } else { rank * size_of::<i64>() };
@@ -119,15 +119,15 @@ pub unsafe fn plan_init(
     num_outputs: usize,
     error: *const libsplit_error,
 ) -> Result<(), Error> {
-    let (mut reads, given, look) = (Reads::default(), Some(num_outputs), Look::AtLayout);
+    let (mut room, given, look) = (None, Some(num_outputs), Look::AtLayout);
     // SAFETY: promises 1 and 2.
     unsafe {
-        let call = ParsedCall::parse(input, params, given, look, error, &mut reads)?;
+        let call = ParsedCall::parse(input, params, given, look, error, &mut room)?;
         let mut wanted = None;
         if !outputs.is_null() {
             wanted = Some(parse::descriptors(outputs, num_outputs)?);
         }
-        make(plan, plan_size, &call, wanted, num_outputs, &reads)
+        make(plan, plan_size, call, wanted, num_outputs)
     }
 }
 
@@ -141,9 +141,8 @@ pub(crate) unsafe fn make(
     call: &ParsedCall<'_>,
     outputs: Option<&[libsplit_tensor]>,
     num_outputs: usize,
-    reads: &Reads,
 ) -> Result<(), Error> {
-    let ParsedCall { geometry, input, pieces } = call;
+    let ParsedCall { geometry, input, pieces, reads } = call;
     let plan = checked(plan.cast::<u64>(), Argument::Plan)?.cast_mut().cast::<u8>();
     let Some(sections) = Sections::new(geometry.shape.len(), num_outputs) else {
         let (argument, expected) = (Argument::Given, i64::MAX);
@@ -233,12 +232,12 @@ fn check_memory(
     }
 }
 
-/// An entry of an array of a plan.
+/// Returns the address of an entry of an array of a plan.
 fn entry<T>(plan: *mut u8, array: usize, index: usize) -> *mut T {
     plan.wrapping_add(array + index * size_of::<T>()).cast()
 }
 
-/// The record of a piece; without an output, it is wanted and packed.
+/// Returns the record of a piece; without an output, it is wanted and packed.
 ///
 /// # Safety
 /// Promises 1 and 2.
@@ -265,7 +264,7 @@ unsafe fn record(
     Ok(Record { offset: piece.offset, len: piece.len, ahead, reach })
 }
 
-/// Writes the strides of an output to those of all: its own, or the packed ones.
+/// Writes the strides of an output, its own or the packed ones, to its place among `all`.
 ///
 /// # Safety
 /// The output must have been checked, and there must be room for its strides.
@@ -309,7 +308,7 @@ impl<'a> Planned<'a> {
         }
     }
 
-    /// A plan that is read to be run on so many outputs.
+    /// Reads a plan. Checks that it is for so many outputs.
     ///
     /// # Safety
     /// As [`Planned::read`].
@@ -327,7 +326,7 @@ impl<'a> Planned<'a> {
         Ok(planned)
     }
 
-    /// An array of the plan.
+    /// Returns an array of the plan.
     #[inline]
     fn array<T>(&self, array: usize, len: usize) -> &'a [T] {
         // SAFETY: promise 3.
@@ -344,7 +343,7 @@ impl<'a> Planned<'a> {
         self.array(self.head.sections.records, self.head.num_outputs)
     }
 
-    /// Checks the address of an input.
+    /// Returns the memory of an input with elements. Checks its address.
     fn input(&self, input: *const u8) -> Result<Span, Error> {
         let Some(reach) = self.head.reach else { return Ok(Span::NOWHERE) };
         if input.is_null() {
@@ -353,7 +352,7 @@ impl<'a> Planned<'a> {
         reach.place(input, Argument::Input)
     }
 
-    /// A copy by the plan, as the engine takes it.
+    /// Returns the copy that the plan is for, as the engine takes it.
     #[inline]
     fn transfer(
         &self,
@@ -424,7 +423,7 @@ impl<'a> Planned<'a> {
     }
 }
 
-/// Checks that no output lies over the input, other outputs, or what else is read, of outputs whose hull does.
+/// Checks byte by byte that no output lies over the input, other outputs, or what else is read.
 #[cold]
 #[inline(never)]
 fn check_closely(
@@ -433,8 +432,8 @@ fn check_closely(
     input: Span,
     others: &[(Argument, Span)],
 ) -> Result<(), Error> {
+    check_apart(transfer, trail, input)?;
     let written = Kept::new(transfer);
-    check_apart(transfer, &written, trail, input)?;
     for &(other, read) in others.iter().filter(|(_, read)| !read.is_apart(trail.hull)) {
         if let Some(output) = (0..written.len()).find(|at| written.span(*at).intersects(read)) {
             return Err(Error::DataOverDescriptor { output, other });
@@ -454,7 +453,8 @@ pub unsafe fn plan_copy(
 ) -> Result<(), Error> {
     // SAFETY: promises 1, 3 and 5.
     unsafe {
-        let (pool, executor_span) = Pool::parse(executor)?;
+        let mut executor_span = Span::NOWHERE;
+        let pool = Pool::parse(executor, &mut executor_span)?;
         let planned = Planned::for_outputs(plan, num_outputs)?;
         let others = [
             (Argument::Plan, planned.span()),
@@ -499,7 +499,7 @@ pub unsafe fn plan_view(
     Ok(())
 }
 
-/// Writes what a plan will do; returns the length of the whole text, 0 of what is no plan.
+/// Writes what a plan will do; returns the length of the whole text, 0 if this is no plan.
 ///
 /// # Safety
 /// Promises 1 and 3; `buffer` must be NULL or valid for `size` bytes.

@@ -6,7 +6,7 @@ use crate::words::Argument;
 
 /// Where the structures and arrays of a call lie, apart from the outputs'; what is not there is nowhere.
 #[derive(Default)]
-pub(crate) struct Reads {
+pub(super) struct Reads {
     pub(super) params: Span,
     /// The descriptor, the shape and the strides.
     pub(super) input: [Span; 3],
@@ -20,17 +20,20 @@ pub(crate) struct Reads {
 impl Reads {
     #[inline]
     fn spans(&self) -> [Span; 10] {
-        let &Self { params, input: [a, b, c], split: [d, e, f], lengths, error, executor } = self;
-        [params, a, b, c, d, e, f, lengths, error, executor]
+        let &Self { params, input, split, lengths, error, executor } = self;
+        let [[descriptor, shape, strides], [list, extent, step]] = [input, split];
+        [params, descriptor, shape, strides, list, extent, step, lengths, error, executor]
     }
 
-    /// Whether a span lies above or below each of them.
+    /// Returns whether a span lies above or below each of them.
     #[inline]
     pub(super) fn are_apart(&self, span: Span) -> bool {
-        self.spans().iter().all(|read| read.is_apart(span))
+        let Self { params, input, split, lengths, error, executor } = self;
+        let mut reads = [params, lengths, error, executor].into_iter().chain(input).chain(split);
+        reads.all(|read| read.is_apart(span))
     }
 
-    /// Whose memory a span lies over.
+    /// Returns whose memory a span lies over, if it lies over any.
     pub(super) fn under(&self, span: Span) -> Option<Argument> {
         Some(match self.spans().iter().position(|read| read.intersects(span))? {
             0 => Argument::Params,
@@ -41,8 +44,8 @@ impl Reads {
         })
     }
 
-    /// The first of some spans, which all lie within a hull, that lies over one of them, and whose that is; nobody's if
-    /// it lies over another span in use instead.
+    /// Returns the first of some spans within a hull that lies over one of them, and whose that is; nobody's if it lies
+    /// over the `other` span instead.
     pub(super) fn first_under(
         &self,
         spans: &dyn Spans,

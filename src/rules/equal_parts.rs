@@ -9,7 +9,7 @@ use crate::operator::EqualParts;
 use crate::pieces::Pieces;
 use crate::shape::DIM_UNKNOWN;
 
-/// As many equal parts as the request asks for.
+/// Makes as many equal parts as the request asks for.
 pub(super) fn pieces<'a>(
     request: &Request<'_>,
     equal: EqualParts,
@@ -18,7 +18,7 @@ pub(super) fn pieces<'a>(
     let operator = request.operator;
     let count = match (request.num_outputs, equal, request.outputs) {
         (1.., _, _) => request.num_outputs,
-        (0, EqualParts::UnevenNumOutputs, _) => {
+        (0, EqualParts::LastSmaller, _) => {
             return Err(Error::NeitherLengthsNorNumOutputs { operator });
         }
         (0, EqualParts::AsManyAsOutputs, Some(0)) => {
@@ -38,13 +38,13 @@ pub(super) fn pieces<'a>(
     // At most (count - 1) * (extent / count + 1), which is below extent + count.
     let last = extent - (count - 1) * size;
     match equal {
-        EqualParts::UnevenNumOutputs if last < 0 && !request.clamp_uneven => {
+        EqualParts::LastSmaller if last < 0 && !request.clamp_uneven => {
             Err(Error::LastNegative { output: count - 1, size, extent, last })
         }
-        EqualParts::AsManyAsOutputs | EqualParts::NumOutputs if last != size => {
+        EqualParts::AsManyAsOutputs | EqualParts::Exact if last != size => {
             Err(Error::Uneven { operator, expected: count, actual: extent })
         }
-        EqualParts::AsManyAsOutputs | EqualParts::NumOutputs | EqualParts::UnevenNumOutputs => {
+        EqualParts::AsManyAsOutputs | EqualParts::Exact | EqualParts::LastSmaller => {
             Ok(Pieces::Equal { count, size, extent })
         }
     }

@@ -16,7 +16,7 @@ pub(super) enum MinusOne {
     Rest,
 }
 
-/// Works out the pieces that a list gives, or refuses a scalar and a list that does not fit.
+/// Makes the pieces that a list gives. Checks that it is a list, and fits the extent.
 pub(super) fn pieces<'a>(
     request: &Request<'_>,
     lengths: Lengths<'a>,
@@ -51,7 +51,7 @@ pub(super) fn pieces<'a>(
     Ok(Pieces::Listed { lengths, count, rest: has_rest.then_some(rest) })
 }
 
-/// The sum of the entries, `None` past `i64::MAX`, and whether one of them is the rest.
+/// Returns the sum of the entries, `None` past `i64::MAX`, and whether one of them is the rest.
 fn add_up(
     lengths: &Lengths<'_>,
     count: i64,

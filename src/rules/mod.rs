@@ -39,14 +39,14 @@ pub(crate) struct Request<'a> {
 pub(crate) const MAX_OUTPUTS: i64 = i32::MAX as i64;
 
 impl<'a> Request<'a> {
-    /// Works out the pieces of an axis, all of which must be known unless they need not be.
+    /// Makes the pieces of an axis. Checks the lengths, or the number of parts.
     #[inline(never)]
     pub(crate) fn pieces(&self, dtype: DType, extent: i64) -> Result<Pieces<'a>, Error> {
         match (self.operator.rules(), self.lengths) {
             (Rules::Split(equal), None) => equal_parts::pieces(self, equal, extent),
             (Rules::Split(equal), Some(lengths)) => {
                 let (operator, actual) = (self.operator, self.num_outputs);
-                if equal == EqualParts::UnevenNumOutputs && actual != 0 {
+                if equal == EqualParts::LastSmaller && actual != 0 {
                     return Err(Error::LengthsAndNumOutputs { operator, expected: 0, actual });
                 }
                 self.check_type_of(&lengths, dtype)?;
@@ -68,7 +68,7 @@ impl<'a> Request<'a> {
                 self.check_type_of(&lengths, dtype)?;
                 lengths_list::pieces(self, lengths, extent, MinusOne::Rest)
             }
-            (Rules::Parts, None) => equal_parts::pieces(self, EqualParts::NumOutputs, extent),
+            (Rules::Parts, None) => equal_parts::pieces(self, EqualParts::Exact, extent),
             (Rules::Parts, Some(_)) => Err(Error::LengthsRefused { operator: self.operator }),
         }
     }
@@ -112,7 +112,7 @@ impl<'a> Request<'a> {
         Err(Error::TooManyOutputs { argument, expected: MAX_OUTPUTS, actual })
     }
 
-    /// Pieces of unknown lengths, where that may be.
+    /// Makes pieces of unknown lengths, where that may be.
     fn unknown<'b>(&self, count: i64) -> Result<Pieces<'b>, Error> {
         if self.may_be_unknown {
             return Ok(Pieces::Unknown { count });
@@ -121,7 +121,7 @@ impl<'a> Request<'a> {
     }
 }
 
-/// The quotient rounded up, of numbers that are at least 0 and 1.
+/// Returns the quotient rounded up, of numbers that are at least 0 and 1.
 fn div_ceil(extent: i64, parts: i64) -> i64 {
     let whole = extent.checked_div(parts).unwrap_or(0);
     whole + i64::from(whole * parts != extent)

@@ -12,7 +12,7 @@ use crate::pieces::Pieces;
 use crate::shape::DIM_UNKNOWN;
 use crate::words::Argument;
 
-/// Pieces of the length that a scalar gives.
+/// Makes pieces of the length that a scalar gives.
 pub(super) fn chunks_of<'a>(
     request: &Request<'_>,
     length: &Lengths<'_>,
@@ -27,7 +27,7 @@ pub(super) fn chunks_of<'a>(
     }
 }
 
-/// Pieces of one length.
+/// Makes pieces of one length.
 pub(super) fn chunks<'a>(
     request: &Request<'_>,
     size: i64,
@@ -50,7 +50,7 @@ pub(super) fn chunks<'a>(
     Ok(Pieces::Equal { count, size, extent })
 }
 
-/// As many pieces as the caller says that there are, where `argument` is not known yet.
+/// Makes as many pieces as the caller says that there are, as `argument` is not known yet.
 fn unknown<'a>(request: &Request<'_>, argument: Argument) -> Result<Pieces<'a>, Error> {
     let given = request.outputs.and_then(|outputs| i64::try_from(outputs).ok());
     match given.or(Some(request.num_outputs).filter(|count| *count > 0)) {
@@ -62,7 +62,7 @@ fn unknown<'a>(request: &Request<'_>, argument: Argument) -> Result<Pieces<'a>, 
     }
 }
 
-/// Whether the pieces lose the axis: `keepdims` counts only where lengths are absent.
+/// Returns whether the pieces lose the axis: `keepdims` counts only where lengths are absent.
 #[inline]
 pub(crate) fn drops_axis(operator: Operator, keepdims: bool, has_lengths: bool) -> bool {
     operator.rules() == Rules::Sequence && !has_lengths && !keepdims
