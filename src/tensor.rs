@@ -148,15 +148,12 @@ impl Reach {
 
 /// Converts offsets in elements, from the lowest to the highest, to bytes.
 pub(crate) fn byte_reach(low: i64, high: i64, bits: u32, bit_offset: i64) -> Option<Reach> {
-    let (low, end) = if bits >= 8 {
-        let size = i64::from(bits / 8);
-        (low.checked_mul(size)?, high.checked_add(1)?.checked_mul(size)?)
-    } else {
-        let bits = i64::from(bits);
-        let low = low.checked_mul(bits)?.checked_add(bit_offset)?;
-        let end = high.checked_add(1)?.checked_mul(bits)?.checked_add(bit_offset)?;
-        // Rounded down and up to whole bytes.
-        (low >> 3, (end >> 3) + i64::from(end & 7 != 0))
-    };
+    // Counted in bytes, or in bits of sub-byte types.
+    let (unit, shift) = if bits < 8 { (bits, 3) } else { (bits >> 3, 0) };
+    let at = |element: i64| element.checked_mul(unit.into())?.checked_add(bit_offset);
+    let (low, end) = (at(low)?, at(high.checked_add(1)?)?);
+    // Rounded down and up to whole bytes.
+    let is_partly_used = end & ((1 << shift) - 1) != 0;
+    let (low, end) = (low >> shift, (end >> shift) + i64::from(is_partly_used));
     Some(Reach { low, bytes: end.checked_sub(low)? })
 }

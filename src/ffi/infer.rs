@@ -236,14 +236,11 @@ fn check_unstrided(
     place: &Place<'_>,
     outputs: &[libsplit_tensor],
 ) -> Result<(), Error> {
-    let mut pieces = call.pieces.iter().zip(outputs);
-    let refused = pieces.find(|(piece, output)| {
-        output.strides.is_null()
-            && !is_unwanted(output)
-            && !place.is_packed(&call.geometry, piece.len)
-    });
-    match refused {
-        None => Ok(()),
-        Some((piece, _)) => Err(Error::ViewNotPacked { output: piece.index }),
+    let is_packed = |at| place.is_packed(&call.geometry, call.pieces.get(at, 0).len);
+    for (at, output) in outputs.iter().enumerate() {
+        if output.strides.is_null() && !is_unwanted(output) && !is_packed(at) {
+            return Err(Error::ViewNotPacked { output: at });
+        }
     }
+    Ok(())
 }

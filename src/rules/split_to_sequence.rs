@@ -34,16 +34,10 @@ pub(super) fn chunks<'a>(
     extent: i64,
 ) -> Result<Pieces<'a>, Error> {
     if extent == DIM_UNKNOWN {
-        return match unknown(request, Argument::InputShape)? {
-            // As many pieces of 1 as there are outputs.
-            Pieces::Unknown { count } if size == 1 => {
-                Ok(Pieces::Equal { count, size, extent: count })
-            }
-            pieces @ (Pieces::Unknown { .. }
-            | Pieces::Equal { .. }
-            | Pieces::Listed { .. }
-            | Pieces::Planned(_)) => Ok(pieces),
-        };
+        let pieces = unknown(request, Argument::InputShape)?;
+        // As many pieces of 1 as there are outputs.
+        let Pieces::Unknown { count } = pieces else { return Ok(pieces) };
+        return Ok(if size == 1 { Pieces::Equal { count, size, extent: count } } else { pieces });
     }
     let count = if size == 1 { extent } else { div_ceil(extent, size) };
     request.check_count(count)?;
