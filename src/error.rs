@@ -248,7 +248,7 @@ rules! { w;
     }
     /// Lengths or a number of parts that do not fit the extent of the axis.
     SplitSizes = 12 c"LIBSPLIT_STATUS_ERROR_SPLIT_SIZES" {
-        ("{}[{output}] is {actual}, at least {expected} is needed: only in VariadicSplit may one be -1, for the rest", w.lengths)
+        ("{}[{output}] is {actual}, at least {expected} is needed: {}", w.lengths, w.rest)
         LengthNegative { output: i64; expected, actual },
         ("{}[{output}] ({dtype}) is not a whole number within int64: lengths count elements", w.lengths)
         LengthNotInteger { output: i64, dtype: DType },

@@ -7,7 +7,7 @@ use core::fmt;
 /// The words of every door: what each is, and how it is called at the doors in this order.
 macro_rules! words {
     ($($(#[$doc:meta])* $word:ident:
-        $c:literal, $cpp:literal, $rust:literal, $python:literal, $tool:literal, $model:literal;)*) => {
+        $c:expr, $cpp:expr, $rust:expr, $python:expr, $tool:expr, $model:expr;)*) => {
         /// What callers of one door call the arguments of a call, for [`Error::message`](crate::Error::message).
         #[derive(Debug, Clone, Copy)]
         pub struct Words {
@@ -31,6 +31,8 @@ macro_rules! words {
     };
 }
 
+const REST: &str = "only in VariadicSplit may one be -1, for the rest";
+
 words! {
     /// The tensor to split.
     input: "input", "input", "input", "x", "the array", "input";
@@ -38,6 +40,8 @@ words! {
     outputs: "outputs", "outputs", "outputs", "out", "outputs", "outputs";
     /// The operator's lengths.
     lengths: "params.split", "lengths", "lengths", "split", "--lengths", "split";
+    /// What an entry of the lengths may be below 0.
+    rest: REST, REST, REST, REST, REST, REST;
     /// The number of parts that is asked for.
     parts: "params.num_outputs", "parts", "num_outputs", "num_outputs", "--parts", "num_outputs";
     /// The number of outputs that are handed over.
