@@ -50,11 +50,8 @@ pub unsafe fn infer(
         if geometry.extent == DIM_UNKNOWN || usize::BITS < i64::BITS {
             check_sizes(call)?;
         }
-        let step_bits = if geometry.outer > 0 {
-            geometry.piece_elements(i64::from(geometry.dtype.bits()))
-        } else {
-            0
-        };
+        // 0 if other extents are not known.
+        let step_bits = geometry.outer.max(0) * geometry.inner * i64::from(geometry.dtype.bits());
         for piece in call.pieces.iter() {
             let output = outputs.add(piece.index);
             if !is_unwanted(&*output) {
