@@ -72,6 +72,10 @@ impl<'a> Tensor<'a> {
     /// Returns what a tensor of `count` elements, at least one, reaches over.
     #[inline(never)] // once in the library
     pub(crate) fn reach(&self, count: i64, argument: Argument) -> Result<Reach, Error> {
+        if self.strides.is_none() && self.bit_offset == 0 {
+            // All bits of a tensor's elements have been found to have numbers.
+            return Ok(Reach::packed(count, self.dtype.bits()));
+        }
         let elements = match self.strides {
             None => Some((0, count - 1)),
             Some(_) => shape::reach(self.dims()),

@@ -9,6 +9,7 @@ use crate::copy::{self, Executor};
 use crate::error::Error;
 use crate::overlap::{first_crossing, Kept, Numbered, Spans, Trail};
 use crate::parts::{OutputStrides, Parts, Pointers, Transfer};
+use crate::shape::usize_of;
 use crate::span::Span;
 use crate::words::{Argument, Field};
 use core::mem::offset_of;
@@ -48,9 +49,7 @@ impl ParsedCall<'_> {
         geometry.check_addressable()?;
         let rank = geometry.output_rank();
         let (descriptors, mut array_hull) = (Span::of_slice(outputs), Span::NOWHERE);
-        // Outputs; and descriptors, then the arrays and the elements of each output.
-        let [mut trail, mut all] = [Trail::EMPTY; 2];
-        all.push(descriptors);
+        let mut trail = Trail::EMPTY;
         let (mut are_packed, mut bytes) = (true, 0usize);
         for (piece, output) in pieces.iter().zip(outputs) {
             if is_unwanted(output) {
@@ -60,7 +59,6 @@ impl ParsedCall<'_> {
             let checked = unsafe { check_output(geometry, piece, output) }?;
             for array in arrays(output, rank) {
                 array_hull = array_hull.hull(array);
-                all.push(array);
             }
             if checked.reach.bytes == 0 {
                 continue;
@@ -69,13 +67,15 @@ impl ParsedCall<'_> {
             if data.is_null() {
                 return Err(Error::NullField { argument, field: Field::Data });
             }
-            let span = checked.reach.place(data, argument)?;
-            trail.push(span);
-            all.push(span);
+            trail.push(checked.reach.place(data, argument)?);
             are_packed &= checked.is_packed;
             // The pieces do not add up to more than the input, which is addressable, but for bits that are
             // filled up to whole bytes.
-            bytes = bytes.wrapping_add(geometry.piece_bytes(piece.len));
+            bytes = bytes.wrapping_add(if checked.is_packed {
+                usize_of(checked.reach.bytes)
+            } else {
+                geometry.piece_bytes(piece.len)
+            });
         }
         let transfer = Transfer {
             geometry: *geometry,
@@ -92,10 +92,10 @@ impl ParsedCall<'_> {
             bytes,
         };
         let hull = trail.hull;
-        let are_arrays_apart =
-            all.is_apart || hull.is_apart(array_hull) && hull.is_apart(descriptors);
+        let are_arrays_apart = hull.is_apart(array_hull) && hull.is_apart(descriptors)
+            || trail.is_apart && ascend(outputs, &transfer);
         if !(trail.is_apart && are_arrays_apart && hull.is_apart(source) && reads.are_apart(hull)) {
-            check_apart(&transfer, &trail, source)?;
+            check_apart(&transfer, trail, source)?;
             check_reads(outputs, &transfer, [hull, array_hull], reads)?;
         }
         if bytes == 0 {
@@ -111,6 +111,25 @@ fn fields<T>(outputs: &[libsplit_tensor], offset: usize) -> Pointers<'_, T> {
     let first = outputs.as_ptr().wrapping_byte_add(offset);
     // SAFETY: as many descriptors are borrowed.
     unsafe { Pointers::new(first.cast(), size_of::<libsplit_tensor>(), outputs.len()) }
+}
+
+/// Returns whether the descriptors, and the arrays and the elements of each output, lie above or below all before
+/// them, as they do where each has been allocated when it was needed.
+#[inline(never)]
+fn ascend(outputs: &[libsplit_tensor], transfer: &Transfer<'_>) -> bool {
+    let (geometry, mut all) = (&transfer.geometry, Trail::EMPTY);
+    all.push(Span::of_slice(outputs));
+    for (piece, output) in transfer.parts.pieces.iter().zip(outputs) {
+        for array in arrays(output, geometry.output_rank()) {
+            all.push(array);
+        }
+        all.push(if transfer.output_strides.are_packed() {
+            Span::of_bytes(output.data, geometry.piece_bytes(piece.len))
+        } else {
+            transfer.written(piece.index)
+        });
+    }
+    all.is_apart
 }
 
 /// Checks that no output lies over structures, lengths, descriptors, or arrays of outputs.

@@ -43,7 +43,7 @@ pub unsafe fn infer(
     // SAFETY: promises 1 and 2.
     unsafe {
         let call = ParsedCall::parse(input, params, given, look, error, &mut room)?;
-        let geometry = &call.geometry;
+        let geometry = &{ call.geometry };
         let given = parse::descriptors(outputs, num_outputs)?;
         check_room(given, geometry.output_rank())?;
         check_apart(given, geometry.output_rank(), &call.reads)?;
@@ -79,6 +79,7 @@ pub unsafe fn view(
     unsafe {
         let call = ParsedCall::parse(input, params, given, look, error, &mut room)?;
         let ParsedCall { geometry, input, pieces, reads } = &*call;
+        let geometry = &{ *geometry };
         input.span(geometry.elements, Argument::Input)?;
         let place = Place::new(geometry, input);
         let given = parse::descriptors(outputs, num_outputs)?;
@@ -186,22 +187,19 @@ fn check_room(outputs: &[libsplit_tensor], rank: usize) -> Result<(), Error> {
 /// Checks that arrays lie over nothing else that is in use, nor over each other.
 fn check_apart(outputs: &[libsplit_tensor], rank: usize, reads: &Reads) -> Result<(), Error> {
     let descriptors = Span::of_slice(outputs);
-    // Shapes, strides; and descriptors, then the arrays of each output.
-    let [mut shapes, mut strides, mut all] = [Trail::EMPTY; 3];
-    all.push(descriptors);
+    let [mut shapes, mut strides] = [Trail::EMPTY; 2];
     for output in outputs {
-        for (array, trail) in arrays(output, rank).into_iter().zip([&mut shapes, &mut strides]) {
-            trail.push(array);
-            all.push(array);
-        }
+        let [shape, stride] = arrays(output, rank);
+        shapes.push(shape);
+        strides.push(stride);
     }
     let hull = shapes.hull.hull(strides.hull);
-    let are_apart = all.is_apart
-        || shapes.is_apart
-            && strides.is_apart
-            && shapes.hull.is_apart(strides.hull)
-            && descriptors.is_apart(hull);
-    if are_apart && reads.are_apart(all.hull) {
+    let are_apart = shapes.is_apart
+        && strides.is_apart
+        && shapes.hull.is_apart(strides.hull)
+        && descriptors.is_apart(hull)
+        || ascend(outputs, rank);
+    if are_apart && reads.are_apart(hull.hull(descriptors)) {
         return Ok(());
     }
     if let Some(other) = reads.under(descriptors) {
@@ -225,6 +223,19 @@ fn check_apart(outputs: &[libsplit_tensor], rank: usize, reads: &Reads) -> Resul
         None => Ok(()),
         Some((at, other)) => clash(at, Argument::Output(other / 2)),
     }
+}
+
+/// Returns whether the descriptors, and shape and strides of each output, lie above or below all before them.
+#[inline(never)]
+fn ascend(outputs: &[libsplit_tensor], rank: usize) -> bool {
+    let mut all = Trail::EMPTY;
+    all.push(Span::of_slice(outputs));
+    for output in outputs {
+        for array in arrays(output, rank) {
+            all.push(array);
+        }
+    }
+    all.is_apart
 }
 
 /// Checks that outputs without strides have packed views.

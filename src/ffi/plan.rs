@@ -416,7 +416,7 @@ impl<'a> Planned<'a> {
             && hull.is_apart(source)
             && others.iter().all(|(_, other)| other.is_apart(hull)))
         {
-            check_closely(&transfer, &trail, source, others)?;
+            check_closely(&transfer, trail, source, others)?;
         }
         // SAFETY: promise 5.
         unsafe { copy::run(&transfer, executor) }
@@ -428,7 +428,7 @@ impl<'a> Planned<'a> {
 #[inline(never)]
 fn check_closely(
     transfer: &Transfer<'_>,
-    trail: &Trail,
+    trail: Trail,
     input: Span,
     others: &[(Argument, Span)],
 ) -> Result<(), Error> {

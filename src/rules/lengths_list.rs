@@ -58,6 +58,14 @@ fn add_up(
     minus_one: MinusOne,
 ) -> Result<(Option<i64>, bool), Error> {
     let (mut sum, mut signs, mut has_rest) = (0i64, 0i64, false);
+    for length in lengths.words().unwrap_or_default() {
+        sum = sum.wrapping_add(*length);
+        signs |= sum | length;
+    }
+    if signs >= 0 && sum > 0 {
+        return Ok((Some(sum), false));
+    }
+    (sum, signs) = (0, 0);
     // Two entries tell all about a list that repeats one number, however long it claims to be.
     let looked_at = if lengths.is_repeated() { count.min(2) } else { count };
     for output in 0..looked_at {
