@@ -9,7 +9,6 @@ use crate::copy::{self, Executor};
 use crate::error::Error;
 use crate::overlap::{first_crossing, Kept, Numbered, Spans, Trail};
 use crate::parts::{OutputStrides, Parts, Pointers, Transfer};
-use crate::shape::usize_of;
 use crate::span::Span;
 use crate::words::{Argument, Field};
 use core::mem::offset_of;
@@ -47,36 +46,9 @@ impl ParsedCall<'_> {
         let Self { geometry, pieces, input, reads } = self;
         let source = input.span(geometry.elements, Argument::Input)?;
         geometry.check_addressable()?;
-        let rank = geometry.output_rank();
-        let (descriptors, mut array_hull) = (Span::of_slice(outputs), Span::NOWHERE);
-        let mut trail = Trail::EMPTY;
-        let (mut are_packed, mut bytes) = (true, 0usize);
-        for (piece, output) in pieces.iter().zip(outputs) {
-            if is_unwanted(output) {
-                continue;
-            }
-            // SAFETY: promises 1 and 2.
-            let checked = unsafe { check_output(geometry, piece, output) }?;
-            for array in arrays(output, rank) {
-                array_hull = array_hull.hull(array);
-            }
-            if checked.reach.bytes == 0 {
-                continue;
-            }
-            let (data, argument) = (output.data.cast::<u8>(), Argument::Output(piece.index));
-            if data.is_null() {
-                return Err(Error::NullField { argument, field: Field::Data });
-            }
-            trail.push(checked.reach.place(data, argument)?);
-            are_packed &= checked.is_packed;
-            // The pieces do not add up to more than the input, which is addressable, but for bits that are
-            // filled up to whole bytes.
-            bytes = bytes.wrapping_add(if checked.is_packed {
-                usize_of(checked.reach.bytes)
-            } else {
-                geometry.piece_bytes(piece.len)
-            });
-        }
+        // SAFETY: promises 1 and 2.
+        let Seen { trail, array_hull, are_packed, bytes } = unsafe { self.check_each(outputs) }?;
+        let (rank, descriptors) = (geometry.output_rank(), Span::of_slice(outputs));
         let transfer = Transfer {
             geometry: *geometry,
             source: input.data,
@@ -104,6 +76,48 @@ impl ParsedCall<'_> {
         // SAFETY: promise 5.
         unsafe { copy::run(&transfer, executor) }
     }
+
+    /// Checks each output for itself.
+    ///
+    /// # Safety
+    /// Promises 1 and 2.
+    #[inline(never)] // for its stack
+    unsafe fn check_each(&self, outputs: &[libsplit_tensor]) -> Result<Seen, Error> {
+        let (geometry, rank) = (&self.geometry, self.geometry.output_rank());
+        let (mut trail, mut array_hull) = (Trail::EMPTY, Span::NOWHERE);
+        let (mut are_packed, mut bytes) = (true, 0usize);
+        for (piece, output) in self.pieces.iter().zip(outputs) {
+            if is_unwanted(output) {
+                continue;
+            }
+            // SAFETY: promises 1 and 2.
+            let checked = unsafe { check_output(geometry, piece, output) }?;
+            for array in arrays(output, rank) {
+                array_hull = array_hull.hull(array);
+            }
+            if checked.reach.bytes == 0 {
+                continue;
+            }
+            let (data, argument) = (output.data.cast::<u8>(), Argument::Output(piece.index));
+            if data.is_null() {
+                return Err(Error::NullField { argument, field: Field::Data });
+            }
+            trail.push(checked.reach.place(data, argument)?);
+            are_packed &= checked.is_packed;
+            // The pieces do not add up to more than the input, which is addressable, but for bits that are
+            // filled up to whole bytes.
+            bytes = bytes.wrapping_add(geometry.piece_bytes(piece.len));
+        }
+        Ok(Seen { trail, array_hull, are_packed, bytes })
+    }
+}
+
+/// What all outputs of a copy have in common.
+struct Seen {
+    trail: Trail,
+    array_hull: Span,
+    are_packed: bool,
+    bytes: usize,
 }
 
 /// Returns a field of all descriptors, `offset` bytes from the start of each.
@@ -120,9 +134,7 @@ fn ascend(outputs: &[libsplit_tensor], transfer: &Transfer<'_>) -> bool {
     let (geometry, mut all) = (&transfer.geometry, Trail::EMPTY);
     all.push(Span::of_slice(outputs));
     for (piece, output) in transfer.parts.pieces.iter().zip(outputs) {
-        for array in arrays(output, geometry.output_rank()) {
-            all.push(array);
-        }
+        arrays(output, geometry.output_rank()).into_iter().for_each(|array| all.push(array));
         all.push(if transfer.output_strides.are_packed() {
             Span::of_bytes(output.data, geometry.piece_bytes(piece.len))
         } else {

@@ -141,6 +141,7 @@ pub(super) fn check_flags(argument: Argument, flags: u32, known: u32) -> Result<
 ///
 /// # Safety
 /// Promise 1.
+#[inline(always)] // it is large to return
 unsafe fn lengths_of<'a>(split: &libsplit_tensor, reads: &mut Reads) -> Result<Lengths<'a>, Error> {
     let argument = Argument::Lengths;
     // SAFETY: promise 1.
