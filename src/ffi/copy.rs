@@ -134,7 +134,9 @@ fn ascend(outputs: &[libsplit_tensor], transfer: &Transfer<'_>) -> bool {
     let (geometry, mut all) = (&transfer.geometry, Trail::EMPTY);
     all.push(Span::of_slice(outputs));
     for (piece, output) in transfer.parts.pieces.iter().zip(outputs) {
-        arrays(output, geometry.output_rank()).into_iter().for_each(|array| all.push(array));
+        for array in arrays(output, geometry.output_rank()) {
+            all.push(array);
+        }
         all.push(if transfer.output_strides.are_packed() {
             Span::of_bytes(output.data, geometry.piece_bytes(piece.len))
         } else {

@@ -231,7 +231,9 @@ fn ascend(outputs: &[libsplit_tensor], rank: usize) -> bool {
     let mut all = Trail::EMPTY;
     all.push(Span::of_slice(outputs));
     for output in outputs {
-        arrays(output, rank).into_iter().for_each(|array| all.push(array));
+        for array in arrays(output, rank) {
+            all.push(array);
+        }
     }
     all.is_apart
 }
