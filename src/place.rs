@@ -71,7 +71,6 @@ impl<'a> Place<'a> {
     }
 
     /// Returns whether a piece of `len` steps lies in the input as a packed tensor would.
-    #[inline(never)] // rarely asked
     pub(crate) fn is_packed(&self, geometry: &Geometry<'_>, len: i64) -> bool {
         if !self.has_elements || len == 0 {
             return true;

@@ -79,7 +79,6 @@ pub unsafe fn view(
     unsafe {
         let call = ParsedCall::parse(input, params, given, look, error, &mut room)?;
         let ParsedCall { geometry, input, pieces, reads } = &*call;
-        let geometry = &{ *geometry };
         input.span(geometry.elements, Argument::Input)?;
         let place = Place::new(geometry, input);
         let given = parse::descriptors(outputs, num_outputs)?;

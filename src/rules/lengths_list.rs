@@ -17,7 +17,6 @@ pub(super) enum MinusOne {
 }
 
 /// Makes the pieces that a list gives. Checks that it is a list, and fits the extent.
-#[inline]
 pub(super) fn pieces<'a>(
     request: &Request<'_>,
     lengths: Lengths<'a>,
