@@ -7,10 +7,11 @@ use crate::error::{number, Error};
 use crate::rules::split_to_sequence::drops_axis;
 use crate::rules::Request;
 use crate::shape::{self, usize_of, DIM_UNKNOWN, MAX_RANK};
-use crate::words::Which;
+use crate::words::Argument;
 
 /// The input's shape as the split axis parts it.
 #[derive(Debug, Clone, Copy)]
+#[repr(C)] // plans hold it
 pub(crate) struct Geometry<'a> {
     pub dtype: DType,
     pub shape: &'a [i64],
@@ -48,24 +49,30 @@ impl<'a> Geometry<'a> {
         }
         if shape.len() > MAX_RANK {
             let (expected, actual) = (number(MAX_RANK), number(shape.len()));
-            return Err(Error::Rank { which: Which::Input, expected, actual });
+            return Err(Error::Rank { argument: Argument::Input, expected, actual });
+        }
+        let refused = |extent: i64| extent < 0 && !(unknown_allowed && extent == DIM_UNKNOWN);
+        match shape.iter().enumerate().rev().find(|(_, extent)| refused(**extent)) {
+            None => {}
+            Some((axis, &DIM_UNKNOWN)) => return Err(Error::ExtentUnknown { axis }),
+            Some((axis, &actual)) => {
+                return Err(Error::ExtentNegative { axis, expected: 0, actual });
+            }
         }
         let rank = shape.len();
         let back = if axis < 0 { number(rank) } else { 0 };
         let place = usize::try_from(axis.wrapping_add(back).cast_unsigned()).unwrap_or(usize::MAX);
-        let Some((outer, [extent, inner @ ..])) = shape.split_at_checked(place) else {
-            check_negative(shape, unknown_allowed)?;
+        let Some((outward, [extent, inward @ ..])) = shape.split_at_checked(place) else {
             return Err(Error::Axis { axis, rank });
         };
         let (axis, extent) = (place, *extent);
-        let [elements, inner, outer] = match counts(outer, extent, inner, dtype, above_zero) {
-            Some(counts) => counts,
-            None => counts_closely(shape, axis, dtype, unknown_allowed)?,
+        let Some([elements, inner, outer]) = counts(outward, extent, inward, dtype) else {
+            return Err(Error::TooManyElements { argument: Argument::Input });
         };
         Ok(Self { dtype, shape, axis, keeps_axis, extent, elements, inner, outer })
     }
 
-    /// Elements of a piece, where all extents are known.
+    /// Returns the number of elements of a piece; all extents must be known.
     #[inline]
     pub(crate) fn piece_elements(&self, len: i64) -> i64 {
         self.outer * self.inner * len
@@ -77,23 +84,23 @@ impl<'a> Geometry<'a> {
         let bytes = shape::packed_bytes(self.elements, self.dtype.bits());
         match (isize::try_from(bytes), isize::try_from(self.elements)) {
             (Ok(_), Ok(_)) => Ok(()),
-            _ => Err(Error::TooManyElements { which: Which::Input }),
+            _ => Err(Error::TooManyElements { argument: Argument::Input }),
         }
     }
 
-    /// Bytes of a packed output, where all extents are known.
+    /// Returns the number of bytes of a packed output; all extents must be known.
     #[inline]
     pub(crate) fn piece_bytes(&self, len: i64) -> usize {
         usize_of(shape::packed_bytes(self.piece_elements(len), self.dtype.bits()))
     }
 
-    /// Rank of every output.
+    /// Returns the rank of every output.
     #[inline]
     pub(crate) fn output_rank(&self) -> usize {
         self.shape.len() - usize::from(!self.keeps_axis)
     }
 
-    /// Extents of an output of `len` steps, outermost first.
+    /// Returns the extents of an output of `len` steps, outermost first.
     #[inline]
     pub(crate) fn output_shape(
         &self,
@@ -106,7 +113,7 @@ impl<'a> Geometry<'a> {
         })
     }
 
-    /// An input's strides as an output has them.
+    /// Returns those of the input's strides that belong to axes that outputs have.
     pub(crate) fn output_strides<'b>(
         &self,
         strides: &'b [i64],
@@ -114,7 +121,7 @@ impl<'a> Geometry<'a> {
         self.input_axes().map(move |d| strides.get(d).copied().unwrap_or(0))
     }
 
-    /// The axes that an output has, as the input numbers them.
+    /// Returns the axes that an output has, as the input numbers them.
     #[inline]
     fn input_axes(
         &self,
@@ -124,72 +131,22 @@ impl<'a> Geometry<'a> {
     }
 }
 
-/// One piece: `len` steps of the axis from `offset` on.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Piece {
-    pub index: usize,
-    /// Means nothing after a piece of unknown length.
-    pub offset: i64,
-    pub len: i64,
-}
-
-/// The product of all extents, of those inward of an axis, and of those outward of it, as they are to be
-/// counted; nothing if they make more bits than can be numbered.
-#[inline(always)]
-fn counts(
-    outer: &[i64],
-    extent: i64,
-    inner: &[i64],
-    dtype: DType,
-    counted: impl Fn(i64) -> Option<i64>,
-) -> Option<[i64; 3]> {
+/// Returns the product of all extents, of those inward of an axis, and of those outward of it; unknown ones count as 1.
+/// Returns `None` if extents above zero make more bits than 63 bits can number, even where another is 0: strides could
+/// not be numbered either.
+fn counts(outward: &[i64], extent: i64, inward: &[i64], dtype: DType) -> Option<[i64; 3]> {
     let product = |extents: &[i64]| {
-        extents.iter().try_fold(1i64, |all, extent| all.checked_mul(counted(*extent)?))
+        extents.iter().try_fold(1i64, |all, extent| all.checked_mul((*extent).max(1)))
     };
-    let (inner, outer) = (product(inner)?, product(outer)?);
-    let all = inner.checked_mul(counted(extent)?)?.checked_mul(outer)?;
+    let (inner, outer) = (product(inward)?, product(outward)?);
+    let all = inner.checked_mul(extent.max(1))?.checked_mul(outer)?;
     all.checked_mul(dtype.bits().into())?;
-    Some([all, inner, outer])
-}
-
-/// As most extents are.
-#[inline(always)]
-fn above_zero(extent: i64) -> Option<i64> {
-    (extent > 0).then_some(extent)
-}
-
-/// The same where an extent is 0 or not known, or all are too many. Extents above zero alone must not make
-/// more bits than can be numbered, even where another is 0: strides could not be numbered either.
-#[cold]
-#[inline(never)]
-fn counts_closely(
-    shape: &[i64],
-    axis: usize,
-    dtype: DType,
-    unknown_allowed: bool,
-) -> Result<[i64; 3], Error> {
-    check_negative(shape, unknown_allowed)?;
-    let (outward, rest) = shape.split_at_checked(axis).unwrap_or_default();
-    let (extent, inward) = rest.split_first().unwrap_or((&0, &[]));
-    let at_least_one = |extent: i64| Some(extent.max(1));
-    let Some([all, inner, outer]) = counts(outward, *extent, inward, dtype, at_least_one) else {
-        return Err(Error::TooManyElements { which: Which::Input });
-    };
-    let has = |sought: i64, extents: &[i64]| extents.contains(&sought);
-    let unless_empty = |count, extents: &[i64]| if has(0, extents) { 0 } else { count };
-    let is_unknown = has(DIM_UNKNOWN, outward) || has(DIM_UNKNOWN, inward);
-    let outer = if is_unknown { DIM_UNKNOWN } else { unless_empty(outer, outward) };
-    Ok([unless_empty(all, shape), unless_empty(inner, inward), outer])
-}
-
-/// That extents below 0 are such as are not known yet, where that may be.
-#[cold]
-#[inline(never)]
-fn check_negative(shape: &[i64], unknown_allowed: bool) -> Result<(), Error> {
-    let refused = |extent: i64| extent < 0 && !(unknown_allowed && extent == DIM_UNKNOWN);
-    match shape.iter().enumerate().rev().find(|(_, extent)| refused(**extent)) {
-        None => Ok(()),
-        Some((axis, &DIM_UNKNOWN)) => Err(Error::ExtentUnknown { axis }),
-        Some((axis, &actual)) => Err(Error::ExtentNegative { axis, expected: 0, actual }),
-    }
+    let [is_empty_inward, is_empty_outward] = [inward, outward].map(|it| it.contains(&0));
+    let is_unknown = outward.contains(&DIM_UNKNOWN) || inward.contains(&DIM_UNKNOWN);
+    let unless = |is_empty: bool, count| if is_empty { 0 } else { count };
+    Some([
+        unless(is_empty_inward || is_empty_outward || extent == 0, all),
+        unless(is_empty_inward, inner),
+        if is_unknown { DIM_UNKNOWN } else { unless(is_empty_outward, outer) },
+    ])
 }

@@ -13,12 +13,12 @@ impl Span {
     /// What every span extends: above all of them, and empty.
     pub(crate) const NOWHERE: Self = Self { start: usize::MAX, end: 0 };
 
-    /// Where a value lies; nowhere if it is NULL.
+    /// Returns where a value lies; nowhere if the pointer is NULL.
     pub(crate) fn of<T>(pointer: *const T) -> Self {
         Self::of_array(pointer, 1)
     }
 
-    /// Where an array lies; nowhere if it is NULL.
+    /// Returns where an array lies; nowhere if the pointer is NULL.
     #[inline]
     pub(crate) fn of_array<T>(array: *const T, len: usize) -> Self {
         let start = array as usize;
@@ -29,7 +29,7 @@ impl Span {
         Self { start, end: start.wrapping_add(len.wrapping_mul(size_of::<T>())) }
     }
 
-    /// So many bytes from an address on.
+    /// Returns `len` bytes from an address on.
     #[inline]
     pub(crate) fn of_bytes<T>(start: *const T, len: usize) -> Self {
         Self::of_array(start.cast::<u8>(), len)
@@ -44,19 +44,19 @@ impl Span {
         !self.is_apart(other) && !self.is_empty() && !other.is_empty()
     }
 
-    /// Whether one lies above the other. Of an empty span within another that is not so.
+    /// Returns whether one lies above the other; an empty span within another does not.
     #[inline]
     pub(crate) fn is_apart(self, other: Self) -> bool {
         other.end <= self.start || self.end <= other.start
     }
 
-    /// From the lowest to the highest byte of both.
+    /// Returns the span from the lowest to the highest byte of both.
     #[inline]
     pub(crate) fn hull(self, other: Self) -> Self {
         Self { start: self.start.min(other.start), end: self.end.max(other.end) }
     }
 
-    /// Bytes, more than none.
+    /// Returns the number of bytes of a span that is not empty.
     pub(crate) fn len(self) -> usize {
         self.end.wrapping_sub(self.start)
     }

@@ -3,7 +3,7 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `element.rs` | the Rust types that tensors may have elements of |
-//! | `view.rs`, `slots.rs` | typed tensors over slices; slices that are written to, initialised or not |
+//! | `view.rs` | typed tensors over slices |
 //! | `split.rs` | parameters, and what to do with an input |
 //! | `plan.rs` | a split prepared once |
 //! | `whole.rs` | a view copied as a whole |
@@ -16,8 +16,6 @@ mod ndarray;
 pub(crate) mod plan;
 #[cfg(all(feature = "rayon", not(feature = "capi")))]
 pub(crate) mod rayon;
-#[cfg(all(feature = "alloc", not(feature = "capi")))]
-mod slots;
 #[cfg(all(feature = "alloc", not(feature = "capi")))]
 pub(crate) mod split;
 #[cfg(all(feature = "alloc", not(feature = "capi")))]

@@ -4,8 +4,9 @@ use super::element::Element;
 use super::view::{Layout, View};
 use crate::copy::Executor;
 use crate::error::{number, Error};
+use crate::ffi::libsplit_plan_size;
 use crate::ffi::parse::ParsedCall;
-use crate::ffi::{libsplit_plan_size, plan};
+use crate::ffi::plan::{self, Planned};
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec;
@@ -140,7 +141,7 @@ impl<T: Element> Plan<T> {
         let (plan, count) = (self.memory.as_ptr().cast(), targets.len());
         // SAFETY: the plan is one, and input and outputs have as many elements as it is made for; nothing else
         // lies where they do, as the borrow checker has seen to.
-        unsafe { plan::copy_by(plan, first, targets.as_ptr(), count, executor, &[]) }
+        unsafe { Planned::for_outputs(plan, count)?.copy(first, targets.as_ptr(), executor, &[]) }
     }
 
     fn check_input(&self, input: &[T]) -> Result<(), Error> {

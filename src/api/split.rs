@@ -6,19 +6,19 @@ use super::view::{descriptor, Layout, View, ViewMut};
 use crate::copy::Executor;
 use crate::dtype::DType;
 use crate::error::Error;
-use crate::ffi::copy::copy_parsed;
 use crate::ffi::libsplit_tensor;
 use crate::ffi::parse::ParsedCall;
-use crate::geometry::{Geometry, Piece};
+use crate::geometry::Geometry;
 use crate::lengths::Lengths;
 use crate::operator::Operator;
-use crate::rules::{Pieces, Request, MAX_OUTPUTS};
+use crate::pieces::Piece;
+use crate::rules::{Request, MAX_OUTPUTS};
 use crate::shape::usize_of;
 use crate::tensor::Tensor;
-use crate::words::{Argument, Which};
+use crate::words::Argument;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use core::ptr::null;
+use core::ptr::{null, null_mut};
 
 /// An operator version and its parameters. Methods that set one return the split with it set;
 /// the others are what the C functions of the same names do.
@@ -117,8 +117,9 @@ impl<'a> Split<'a> {
     /// # Errors
     /// As `libsplit_count`: whatever the operator's rules refuse.
     pub fn count<T: Element>(&self, shape: &[i64]) -> Result<usize, Error> {
-        let (_, pieces) = self.rules(T::DTYPE, shape, true)?;
-        usize::try_from(pieces.count()).map_err(|_| Error::TooManyElements { which: Which::Input })
+        let pieces = self.call(Tensor::packed(null_mut(), T::DTYPE, shape), true)?.pieces;
+        usize::try_from(pieces.count())
+            .map_err(|_| Error::TooManyElements { argument: Argument::Input })
     }
 
     /// The shapes of the outputs. Extents may be [`DIM_UNKNOWN`](crate::DIM_UNKNOWN), in the
@@ -144,7 +145,8 @@ impl<'a> Split<'a> {
     /// # Errors
     /// As [`Split::shapes`].
     pub fn shapes_of(&self, dtype: DType, shape: &[i64]) -> Result<Vec<Vec<i64>>, Error> {
-        let (geometry, pieces) = self.rules(dtype, shape, true)?;
+        let ParsedCall { geometry, pieces, .. } =
+            self.call(Tensor::packed(null_mut(), dtype, shape), true)?;
         if pieces.count() > MAX_OUTPUTS {
             let (argument, actual) = (Argument::InputShape, usize_of(pieces.count()));
             return Err(Error::TooManyOutputs { argument, expected: MAX_OUTPUTS, actual });
@@ -157,9 +159,8 @@ impl<'a> Split<'a> {
     /// # Errors
     /// As `libsplit_view`: whatever the operator's rules refuse.
     pub fn views<'d, T: Element>(&self, input: &View<'d, T>) -> Result<Vec<View<'d, T>>, Error> {
-        let (geometry, pieces) = self.rules(T::DTYPE, input.shape(), false)?;
-        let layouts = pieces.iter().map(|piece| layout(&geometry, piece, input));
-        Ok(layouts.map(|layout| View::over(input.data(), layout)).collect())
+        let layouts = layouts(&self.call(input.tensor(), false)?, input);
+        Ok(layouts.into_iter().map(|layout| View::over(input.data(), layout)).collect())
     }
 
     /// The pieces of a packed tensor over all of `data` as mutable slices of it: each piece in as many
@@ -186,8 +187,8 @@ impl<'a> Split<'a> {
         shape: &[i64],
     ) -> Result<Vec<Vec<&'d mut [T]>>, Error> {
         View::packed(data, shape)?;
-        let (Geometry { elements, outer, inner, .. }, pieces) =
-            self.rules(T::DTYPE, shape, false)?;
+        let call = self.call(Tensor::packed(null_mut(), T::DTYPE, shape), false)?;
+        let (Geometry { elements, outer, inner, .. }, pieces) = (call.geometry, call.pieces);
         let mut slices: Vec<Vec<_>> = pieces.iter().map(|_| Vec::new()).collect();
         let mut rest = data;
         for _ in 0..if elements == 0 { 0 } else { outer } {
@@ -207,9 +208,8 @@ impl<'a> Split<'a> {
     /// As `libsplit_plan_init`: whatever the operator's rules refuse.
     pub fn plan<T: Element>(&self, input: &View<'_, T>) -> Result<Plan<T>, Error> {
         let tensor = input.tensor();
-        let call = ParsedCall::new(tensor, &self.0)?;
-        let pieces = call.pieces.iter().map(|piece| layout(&call.geometry, piece, input)).collect();
-        Plan::new(&call, input, pieces)
+        let call = self.call(tensor, false)?;
+        Plan::new(&call, input, layouts(&call, input).into())
     }
 
     /// The pieces as packed copies.
@@ -364,14 +364,8 @@ impl<'a> Split<'a> {
         let given = Self(Request { outputs: Some(outputs.len()), ..self.0 });
         let mut shapes = given.shapes_of(dtype, shape)?;
         let data = if input.is_empty() { null() } else { input.as_ptr() };
-        let input = Tensor {
-            data: data.cast_mut(),
-            data_bytes: input.len(),
-            dtype,
-            shape,
-            strides: None,
-            bit_offset: 0,
-        };
+        let data_bytes = input.len();
+        let input = Tensor { data_bytes, ..Tensor::packed(data.cast_mut(), dtype, shape) };
         // Sizes of 0 are not looked at, so empty slices have no address either.
         let outputs: Vec<_> = (outputs.iter_mut().zip(&mut shapes))
             .map(|(output, shape)| match output.len() {
@@ -397,17 +391,12 @@ impl<'a> Split<'a> {
         unsafe { self.run(&input.tensor(), &outputs, executor) }
     }
 
-    /// The split of an input of this shape.
-    fn rules<'s>(
-        &self,
-        dtype: DType,
-        shape: &'s [i64],
-        may_be_unknown: bool,
-    ) -> Result<(Geometry<'s>, Pieces<'a>), Error> {
-        let request = Request { may_be_unknown, ..self.0 };
-        let geometry = Geometry::new(&request, request.lengths.is_some(), dtype, shape)?;
-        let pieces = request.pieces(dtype, geometry.extent)?;
-        Ok((geometry, pieces))
+    /// The split of an input.
+    fn call<'t>(&self, input: Tensor<'t>, may_be_unknown: bool) -> Result<ParsedCall<'t>, Error>
+    where
+        'a: 't,
+    {
+        ParsedCall::new(input, &Request { may_be_unknown, ..self.0 })
     }
 
     /// # Safety
@@ -421,16 +410,20 @@ impl<'a> Split<'a> {
         let request = Request { outputs: Some(outputs.len()), ..self.0 };
         let call = ParsedCall::new(*input, &request)?;
         // SAFETY: the caller's promise.
-        unsafe { copy_parsed(&call, outputs, executor) }
+        unsafe { call.copy(outputs, executor) }
     }
 }
 
-/// Where a piece of a view lies.
-fn layout<T: Element>(geometry: &Geometry<'_>, piece: Piece, input: &View<'_, T>) -> Layout {
+/// Where the pieces of a view lie.
+fn layouts<T: Element>(call: &ParsedCall<'_>, input: &View<'_, T>) -> Vec<Layout> {
+    let geometry = &call.geometry;
     let stride = input.strides().get(geometry.axis).copied().unwrap_or(0);
-    let shape: Box<[i64]> = geometry.output_shape(piece.len).collect();
-    // A view without elements may begin anywhere, so it begins where the input does.
-    let ahead = if shape.contains(&0) { 0 } else { piece.offset.wrapping_mul(stride) };
-    let offset = input.offset().wrapping_add_signed(isize::try_from(ahead).unwrap_or(0));
-    Layout { offset, shape, strides: geometry.output_strides(input.strides()).collect() }
+    let layout = |piece: Piece| {
+        let shape: Box<[i64]> = geometry.output_shape(piece.len).collect();
+        // A view without elements may begin anywhere, so it begins where the input does.
+        let ahead = if shape.contains(&0) { 0 } else { piece.offset.wrapping_mul(stride) };
+        let offset = input.offset().wrapping_add_signed(isize::try_from(ahead).unwrap_or(0));
+        Layout { offset, shape, strides: geometry.output_strides(input.strides()).collect() }
+    };
+    call.pieces.iter().map(layout).collect()
 }

@@ -1,15 +1,12 @@
 //! Typed tensors over slices, for Rust callers.
 
-#![forbid(unsafe_code)]
-
 use super::element::Element;
-use super::slots::Slots;
 use crate::dtype::DType;
 use crate::error::{number, Error};
 use crate::ffi::{libsplit_dtype, libsplit_tensor};
 use crate::shape::{self, usize_of, MAX_RANK};
 use crate::tensor::Tensor;
-use crate::words::Which;
+use crate::words::Argument;
 use alloc::boxed::Box;
 use core::mem::MaybeUninit;
 use core::ptr::null_mut;
@@ -24,7 +21,8 @@ pub struct View<'a, T> {
 /// A tensor over a mutably borrowed slice, to copy a piece into.
 #[derive(Debug)]
 pub struct ViewMut<'a, T> {
-    data: Slots<'a, T>,
+    /// No place that holds a value ever loses it to none.
+    data: &'a mut [MaybeUninit<T>],
     layout: Layout,
     wanted: bool,
 }
@@ -54,14 +52,12 @@ impl Layout {
         strides: &[i64],
     ) -> Result<Self, Error> {
         if strides.len() != shape.len() {
-            return Err(Error::StridesLen {
-                expected: number(shape.len()),
-                actual: number(strides.len()),
-            });
+            let (expected, actual) = (number(shape.len()), number(strides.len()));
+            return Err(Error::StridesLen { expected, actual });
         }
         if check_shape::<T>(shape)? > 0 {
             let dims = shape.iter().copied().zip(strides.iter().copied());
-            let overflow = Error::StridesOverflow { which: Which::Input };
+            let overflow = Error::StridesOverflow { argument: Argument::Input };
             let (low, high) = shape::reach(dims).ok_or(overflow)?;
             for reached in [low, high] {
                 let at = number(offset).saturating_add(reached);
@@ -96,14 +92,14 @@ impl Layout {
 fn check_shape<T: Element>(shape: &[i64]) -> Result<i64, Error> {
     if shape.len() > MAX_RANK {
         let (expected, actual) = (number(MAX_RANK), number(shape.len()));
-        return Err(Error::Rank { which: Which::Input, expected, actual });
+        return Err(Error::Rank { argument: Argument::Input, expected, actual });
     }
     for (axis, &actual) in shape.iter().enumerate() {
         if actual < 0 {
             return Err(Error::ExtentNegative { axis, expected: 0, actual });
         }
     }
-    let too_many = Error::TooManyElements { which: Which::Input };
+    let too_many = Error::TooManyElements { argument: Argument::Input };
     let mut sizes = shape.iter().copied().filter(|extent| *extent > 0);
     let count = sizes.try_fold(1i64, i64::checked_mul);
     let count = count.filter(|count| count.checked_mul(T::DTYPE.bits().into()).is_some());
@@ -224,14 +220,9 @@ impl<'a, T: Element> View<'a, T> {
     }
 
     pub(crate) fn tensor(&self) -> Tensor<'_> {
-        Tensor {
-            data: self.layout.first(self.data.as_ptr().cast_mut()).cast(),
-            data_bytes: 0,
-            dtype: T::DTYPE,
-            shape: &self.layout.shape,
-            strides: Some(&self.layout.strides),
-            bit_offset: 0,
-        }
+        let data = self.layout.first(self.data.as_ptr().cast_mut()).cast();
+        let strides = Some(&*self.layout.strides);
+        Tensor { strides, ..Tensor::packed(data, T::DTYPE, &self.layout.shape) }
     }
 }
 
@@ -241,7 +232,7 @@ impl<'a, T: Element> ViewMut<'a, T> {
     /// # Errors
     /// As [`View::packed`].
     pub fn packed(data: &'a mut [T], shape: &[i64]) -> Result<Self, Error> {
-        Self::packed_over(data.into(), shape)
+        Self::packed_uninit(as_uninit(data), shape)
     }
 
     /// [`ViewMut::packed`] over memory that holds no values yet. A copy that succeeds has written
@@ -267,7 +258,8 @@ impl<'a, T: Element> ViewMut<'a, T> {
     /// # Errors
     /// As [`View::packed`].
     pub fn packed_uninit(data: &'a mut [MaybeUninit<T>], shape: &[i64]) -> Result<Self, Error> {
-        Self::packed_over(data.into(), shape)
+        let layout = Layout::packed::<T>(data.len(), shape)?;
+        Ok(Self { data, layout, wanted: true })
     }
 
     /// A tensor with strides in elements, of any sign, whose element [0, …, 0] is `data[offset]`.
@@ -280,7 +272,7 @@ impl<'a, T: Element> ViewMut<'a, T> {
         shape: &[i64],
         strides: &[i64],
     ) -> Result<Self, Error> {
-        Self::strided_over(data.into(), offset, shape, strides)
+        Self::strided_uninit(as_uninit(data), offset, shape, strides)
     }
 
     /// [`ViewMut::strided`] over memory that holds no values yet. A copy that succeeds has written
@@ -294,20 +286,6 @@ impl<'a, T: Element> ViewMut<'a, T> {
         shape: &[i64],
         strides: &[i64],
     ) -> Result<Self, Error> {
-        Self::strided_over(data.into(), offset, shape, strides)
-    }
-
-    fn packed_over(data: Slots<'a, T>, shape: &[i64]) -> Result<Self, Error> {
-        let layout = Layout::packed::<T>(data.len(), shape)?;
-        Ok(Self { data, layout, wanted: true })
-    }
-
-    fn strided_over(
-        data: Slots<'a, T>,
-        offset: usize,
-        shape: &[i64],
-        strides: &[i64],
-    ) -> Result<Self, Error> {
         let layout = Layout::strided::<T>(data.len(), offset, shape, strides)?;
         Ok(Self { data, layout, wanted: true })
     }
@@ -316,19 +294,24 @@ impl<'a, T: Element> ViewMut<'a, T> {
     #[must_use]
     pub fn unwanted() -> Self {
         let layout = Layout { offset: 0, shape: Box::new([]), strides: Box::new([]) };
-        let none: &mut [T] = &mut [];
-        Self { data: none.into(), layout, wanted: false }
+        Self { data: &mut [], layout, wanted: false }
     }
 
     /// What the core writes to; all zero if unwanted.
     pub(crate) fn descriptor(&mut self) -> libsplit_tensor {
         if self.wanted {
-            let data = self.layout.first(self.data.as_mut_ptr());
+            let data = self.layout.first(self.data.as_mut_ptr().cast::<T>());
             let Layout { shape, strides, .. } = &mut self.layout;
             return descriptor(data.cast(), T::DTYPE, shape, Some(strides));
         }
         libsplit_tensor::ZERO
     }
+}
+
+/// Places for elements, all of which hold values.
+fn as_uninit<T>(values: &mut [T]) -> &mut [MaybeUninit<T>] {
+    // SAFETY: a `MaybeUninit` is laid out as what it may hold, and only values are written.
+    unsafe { &mut *(&raw mut *values as *mut [MaybeUninit<T>]) }
 }
 
 /// An output as the core takes it.

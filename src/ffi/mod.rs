@@ -24,15 +24,16 @@
 //! 3. Memory that begins with `plan::MAGIC` is a plan that `plan::plan_init` of this very library has
 //!    made, or a copy of one.
 //! 4. An `error` that is not NULL is aligned, and as large as this version's at least:
-//!    `guard::refuse` has seen to it.
+//!    `guard::guard` has seen to it.
 //! 5. What has been checked of a tensor holds: its arrays have as many entries as its rank says, and its
 //!    elements lie where it says.
 //!
 //! `include/libsplit.h` is generated from `types.rs` and `exports.rs`, comments included, so
 //! those are written for C readers.
 
-// C names, prose for C readers, and functions whose results C need not use.
+// C names, prose for C readers, functions whose results C need not use, and what `calls` says once for all of them.
 #![allow(non_camel_case_types, clippy::doc_markdown, clippy::must_use_candidate)]
+#![allow(clippy::missing_errors_doc, clippy::missing_safety_doc)]
 
 pub(crate) mod copy;
 mod executor;
@@ -46,7 +47,14 @@ mod reads;
 mod types;
 
 /// The fallible C functions for Rust callers who speak to people by another door: the same arguments, and
-/// an [`Error`](crate::Error) that has a message in the words of every door.
+/// an [`Error`](crate::Error) in place of a status, which has a message in the words of every door; `error` is only
+/// memory that nothing may be written over.
+///
+/// # Errors
+/// As the functions of these names.
+///
+/// # Safety
+/// As those.
 pub mod calls {
     pub use super::copy::copy;
     pub use super::infer::{count, infer, view};

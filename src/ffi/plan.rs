@@ -13,26 +13,26 @@
 #![allow(clippy::cast_ptr_alignment, clippy::cast_possible_truncation)]
 
 use super::executor::Pool;
-use super::outputs::{check_output, Checked, Written};
-use super::parse::{self, checked, is_unwanted, Look, ParsedCall, FIRST_ERROR};
+use super::outputs::{check_apart, check_output, Checked};
+use super::parse::{self, checked, error_span, is_unwanted, Look, ParsedCall};
+use super::reads::Reads;
 use super::types::{
     libsplit_error, libsplit_executor, libsplit_params, libsplit_plan, libsplit_tensor,
 };
 use crate::copy::{self, Executor};
 use crate::describe;
-use crate::dtype::DType;
 use crate::error::Error;
-use crate::geometry::{Geometry, Piece};
+use crate::geometry::Geometry;
 use crate::overlap::{Kept, Spans, Trail};
-use crate::parts::{OutputStrides, Parts, Pointers, Record, Transfer, UNWANTED};
+use crate::parts::{OutputStrides, Parts, Pointers, Transfer};
+use crate::pieces::{Piece, Pieces, Record, UNWANTED};
 use crate::place::Place;
-use crate::shape::{packed_bytes, MAX_RANK};
+use crate::shape::MAX_RANK;
 use crate::span::Span;
 use crate::tensor::Reach;
 use crate::text::Text;
-use crate::words::{Argument, Which};
-use core::mem::MaybeUninit;
-use core::ptr::null;
+use crate::words::Argument;
+use core::ptr::{null, NonNull};
 use core::slice;
 
 /// What a plan begins with: its name, and a number of the build, for which only builds that lay plans out alike have
@@ -66,20 +66,15 @@ struct Head {
     /// How many outputs there is something to copy to, and the bytes of all, as if they were packed.
     num_parts: usize,
     bytes: usize,
-    dtype: DType,
+    /// Without its shape, which follows.
+    geometry: Geometry<'static>,
     bit_offset: u32,
-    rank: u32,
-    axis: u32,
-    keeps_axis: bool,
-    has_elements: bool,
     /// Whether the input, or an output, has strides that are not packed.
     is_strided: bool,
     has_strided_outputs: bool,
-    extent: i64,
-    elements: i64,
-    inner: i64,
-    outer: i64,
-    reach: Reach,
+    /// Of the input, if it has elements.
+    reach: Option<Reach>,
+    rank: usize,
     sections: Sections,
 }
 
@@ -95,7 +90,7 @@ struct Sections {
 }
 
 impl Sections {
-    /// `None` where there is no such plan.
+    /// Returns `None` if rank or number of outputs is out of range.
     fn new(rank: usize, outputs: usize) -> Option<Self> {
         // Without outputs, nothing is asked about the input.
         let axes = if outputs == 0 { 0 } else { rank * size_of::<i64>() };
@@ -114,14 +109,7 @@ pub(super) fn size(rank: i32, num_outputs: usize) -> usize {
     rank.and_then(|rank| Sections::new(rank, num_outputs)).map_or(0, |sections| sections.end)
 }
 
-/// [`super::libsplit_plan_init`], with a reason in place of a status; `error` is only memory that the plan must
-/// not lie over.
-///
-/// # Errors
-/// As that function.
-///
-/// # Safety
-/// As that function.
+/// [`super::libsplit_plan_init`].
 pub unsafe fn plan_init(
     plan: *mut libsplit_plan,
     plan_size: usize,
@@ -131,16 +119,15 @@ pub unsafe fn plan_init(
     num_outputs: usize,
     error: *const libsplit_error,
 ) -> Result<(), Error> {
+    let (mut room, given, look) = (None, Some(num_outputs), Look::AtLayout);
     // SAFETY: promises 1 and 2.
     unsafe {
-        let mut room = MaybeUninit::uninit();
-        let call = ParsedCall::parse(input, params, Some(num_outputs), Look::AtLayout, &mut room)?;
-        call.reads.set_error(error);
-        let mut given = None;
+        let call = ParsedCall::parse(input, params, given, look, error, &mut room)?;
+        let mut wanted = None;
         if !outputs.is_null() {
-            given = Some(parse::descriptors(outputs, num_outputs)?);
+            wanted = Some(parse::descriptors(outputs, num_outputs)?);
         }
-        make(plan, plan_size, call, given, num_outputs)
+        make(plan, plan_size, call, wanted, num_outputs)
     }
 }
 
@@ -155,8 +142,8 @@ pub(crate) unsafe fn make(
     outputs: Option<&[libsplit_tensor]>,
     num_outputs: usize,
 ) -> Result<(), Error> {
-    let geometry = &call.geometry;
-    let place = checked(plan.cast::<u64>(), Argument::Plan)?.cast_mut().cast::<u8>();
+    let ParsedCall { geometry, input, pieces, reads } = call;
+    let plan = checked(plan.cast::<u64>(), Argument::Plan)?.cast_mut().cast::<u8>();
     let Some(sections) = Sections::new(geometry.shape.len(), num_outputs) else {
         let (argument, expected) = (Argument::Given, i64::MAX);
         return Err(Error::TooManyOutputs { argument, expected, actual: num_outputs });
@@ -164,174 +151,144 @@ pub(crate) unsafe fn make(
     if plan_size < sections.end {
         return Err(Error::PlanSize { expected: sections.end, actual: plan_size });
     }
-    call.input.check_bit_offset(Which::Input)?;
-    let mut reach = Reach::default();
+    input.check_bit_offset(Argument::Input)?;
+    let mut reach = None;
     if geometry.elements > 0 {
-        reach = call.input.reach(geometry.elements, Which::Input)?;
-        reach.check_fits(Which::Input)?;
+        let found = input.reach(geometry.elements, Argument::Input)?;
+        found.check_fits(Argument::Input)?;
+        reach = Some(found);
     }
     geometry.check_addressable()?;
-    let mut are_packed = true;
-    for (piece, output) in call.pieces.iter().zip(outputs.unwrap_or_default()) {
+    let (given, mut has_strided_outputs) = (outputs.unwrap_or_default(), false);
+    for (piece, output) in pieces.iter().zip(given) {
         if !is_unwanted(output) {
             // SAFETY: promises 1 and 2.
             let checked = unsafe { check_output(geometry, piece, output) }?;
-            checked.reach.check_fits(Which::Output(piece.index))?;
-            are_packed &= checked.is_packed;
+            checked.reach.check_fits(Argument::Output(piece.index))?;
+            has_strided_outputs |= !checked.is_packed;
         }
     }
-    let memory = Span::of_bytes(place, sections.end);
-    check_apart(memory, call, outputs.unwrap_or_default())?;
-    let writer = Writer { place, sections, call, outputs, has_strided_outputs: !are_packed };
-    // SAFETY: promises 1 and 2; there is room, and nothing else lies in it.
-    unsafe { writer.write(num_outputs, reach) }
-}
+    check_memory(Span::of_bytes(plan, sections.end), given, geometry.output_rank(), reads)?;
 
-/// Checks that the plan lies over nothing that is read while it is written.
-#[inline(never)]
-fn check_apart(
-    plan: Span,
-    call: &ParsedCall<'_>,
-    outputs: &[libsplit_tensor],
-) -> Result<(), Error> {
-    let argument = Argument::Plan;
-    if let Some(other) = call.reads.under(plan) {
-        return Err(Error::ArrayOverlap { argument, other });
-    }
-    let rank = call.geometry.output_rank();
-    for (index, output) in outputs.iter().enumerate() {
-        if parse::arrays(output, rank).iter().any(|array| plan.intersects(*array)) {
-            return Err(Error::ArrayOverlap { argument, other: Which::Output(index) });
+    let place = Place::new(geometry, input);
+    let (mut num_parts, mut bytes) = (0, 0usize);
+    for piece in pieces.iter() {
+        let output = outputs.and_then(|outputs| outputs.get(piece.index));
+        // SAFETY: promises 1 and 2; there is room for a record and strides of each output.
+        unsafe {
+            let record = record(geometry, piece, &place, output)?;
+            entry::<Record>(plan, sections.records, piece.index).write(record);
+            if record.len > 0 {
+                num_parts += 1;
+                bytes = bytes.saturating_add(geometry.piece_bytes(piece.len));
+                if let Some(output) = output.filter(|_| has_strided_outputs) {
+                    write_strides(geometry, piece, output, entry(plan, sections.output_strides, 0));
+                }
+            }
         }
     }
-    if plan.intersects(Span::of_slice(outputs)) {
-        return Err(Error::ArrayOverlap { argument, other: Which::Outputs });
+    if num_outputs > 0 {
+        let strides = place.strides.unwrap_or_default();
+        for (array, axes) in [(sections.shape, geometry.shape), (sections.strides, strides)] {
+            // SAFETY: there is room for as many entries as there are axes.
+            unsafe {
+                entry::<i64>(plan, array, 0).copy_from_nonoverlapping(axes.as_ptr(), axes.len());
+            }
+        }
+    }
+    // SAFETY: there is room for a head.
+    unsafe {
+        plan.cast::<Head>().write(Head {
+            magic: MAGIC,
+            num_outputs,
+            num_parts,
+            bytes,
+            geometry: Geometry { shape: &[], ..*geometry },
+            bit_offset: input.bit_offset,
+            is_strided: place.strides.is_some() && !input.is_packed(),
+            has_strided_outputs,
+            reach,
+            rank: if num_outputs == 0 { 0 } else { geometry.shape.len() },
+            sections,
+        });
     }
     Ok(())
 }
 
-/// What a checked plan is written from.
-struct Writer<'a> {
-    place: *mut u8,
-    sections: Sections,
-    call: &'a ParsedCall<'a>,
-    /// `None` = all wanted and packed.
-    outputs: Option<&'a [libsplit_tensor]>,
-    has_strided_outputs: bool,
+/// Checks that the plan lies over nothing that is read while it is written.
+fn check_memory(
+    plan: Span,
+    outputs: &[libsplit_tensor],
+    rank: usize,
+    reads: &Reads,
+) -> Result<(), Error> {
+    let has_array =
+        |output| parse::arrays(output, rank).iter().any(|array| plan.intersects(*array));
+    let array = || outputs.iter().position(has_array).map(Argument::Output);
+    let descriptor = || plan.intersects(Span::of_slice(outputs)).then_some(Argument::Outputs);
+    match reads.under(plan).or_else(array).or_else(descriptor) {
+        None => Ok(()),
+        Some(other) => Err(Error::ArrayOverlap { argument: Argument::Plan, other }),
+    }
 }
 
-impl Writer<'_> {
-    /// An entry of an array.
-    fn entry<T>(&self, array: usize, index: usize) -> *mut T {
-        self.place.wrapping_add(array + index * size_of::<T>()).cast()
-    }
+/// Returns the address of an entry of an array of a plan.
+fn entry<T>(plan: *mut u8, array: usize, index: usize) -> *mut T {
+    plan.wrapping_add(array + index * size_of::<T>()).cast()
+}
 
-    /// # Safety
-    /// Promises 1 and 2; there must be room for the plan, which lies over nothing else.
-    unsafe fn write(&self, num_outputs: usize, reach: Reach) -> Result<(), Error> {
-        let ParsedCall { geometry, input, pieces, .. } = self.call;
-        let place = Place::new(geometry, input);
-        let (mut num_parts, mut bytes) = (0, 0usize);
-        for piece in pieces.iter() {
-            // SAFETY: promises 1 and 2; there is room for a record and strides of each output.
-            unsafe {
-                let record = self.record(piece, &place)?;
-                self.entry::<Record>(self.sections.records, piece.index).write(record);
-                if record.len > 0 {
-                    num_parts += 1;
-                    bytes = bytes.saturating_add(geometry.piece_bytes(piece.len));
-                }
-            }
-        }
-        if num_outputs > 0 {
-            let strides = place.strides.unwrap_or_default();
-            for (array, axes) in
-                [(self.sections.shape, geometry.shape), (self.sections.strides, strides)]
-            {
-                // SAFETY: there is room for as many entries as there are axes.
-                unsafe {
-                    self.entry::<i64>(array, 0).copy_from_nonoverlapping(axes.as_ptr(), axes.len());
-                }
-            }
-        }
-        // SAFETY: there is room for a head.
+/// Returns the record of a piece; without an output, it is wanted and packed.
+///
+/// # Safety
+/// Promises 1 and 2.
+unsafe fn record(
+    geometry: &Geometry<'_>,
+    piece: Piece,
+    place: &Place<'_>,
+    output: Option<&libsplit_tensor>,
+) -> Result<Record, Error> {
+    let nothing = Record { offset: piece.offset, ahead: UNWANTED, ..Record::default() };
+    if output.is_some_and(is_unwanted) {
+        return Ok(nothing);
+    }
+    let ahead = place.of(piece.offset, piece.len).ahead as i64;
+    let elements = geometry.piece_elements(piece.len);
+    if elements == 0 {
+        return Ok(Record { ahead, ..nothing });
+    }
+    let mut reach = Reach::packed(elements, geometry.dtype.bits());
+    if let Some(output) = output {
+        // SAFETY: promises 1 and 2. Once more, for nothing may be written before all of them are right.
+        Checked { reach, .. } = unsafe { check_output(geometry, piece, output) }?;
+    }
+    Ok(Record { offset: piece.offset, len: piece.len, ahead, reach })
+}
+
+/// Writes the strides of an output, its own or the packed ones, to its place among `all`.
+///
+/// # Safety
+/// The output must have been checked, and there must be room for its strides.
+unsafe fn write_strides(
+    geometry: &Geometry<'_>,
+    piece: Piece,
+    output: &libsplit_tensor,
+    all: *mut i64,
+) {
+    let (shape, mut packed) = (geometry.output_shape(piece.len), 1i64);
+    let rank = shape.len();
+    for (axis, extent) in shape.enumerate().rev() {
+        let own = output.strides;
+        // SAFETY: the caller's promise.
         unsafe {
-            self.place.cast::<Head>().write(Head {
-                magic: MAGIC,
-                num_outputs,
-                num_parts,
-                bytes,
-                dtype: geometry.dtype,
-                bit_offset: input.bit_offset,
-                rank: geometry.shape.len() as u32,
-                axis: geometry.axis as u32,
-                keeps_axis: geometry.keeps_axis,
-                has_elements: place.has_elements,
-                is_strided: place.strides.is_some() && !input.is_packed(),
-                has_strided_outputs: self.has_strided_outputs,
-                extent: geometry.extent,
-                elements: geometry.elements,
-                inner: geometry.inner,
-                outer: geometry.outer,
-                reach,
-                sections: self.sections,
-            });
+            let stride = if own.is_null() { packed } else { *own.add(axis) };
+            all.add(piece.index * rank + axis).write(stride);
         }
-        Ok(())
-    }
-
-    /// The record of a piece; its output's strides are written.
-    ///
-    /// # Safety
-    /// As [`Writer::write`].
-    unsafe fn record(&self, piece: Piece, place: &Place<'_>) -> Result<Record, Error> {
-        let geometry = &self.call.geometry;
-        let output = self.outputs.and_then(|outputs| outputs.get(piece.index));
-        let nothing =
-            Record { offset: piece.offset, len: 0, ahead: UNWANTED, reach: Reach::default() };
-        if output.is_some_and(is_unwanted) {
-            return Ok(nothing);
-        }
-        let ahead = place.of(piece.offset, piece.len).ahead as i64;
-        let elements = geometry.piece_elements(piece.len);
-        if elements == 0 {
-            return Ok(Record { ahead, ..nothing });
-        }
-        let mut reach = Reach { low: 0, bytes: packed_bytes(elements, geometry.dtype.bits()) };
-        if let Some(output) = output {
-            // SAFETY: promises 1 and 2. Once more, for nothing may be written before all of them are right.
-            unsafe {
-                Checked { reach, .. } = check_output(geometry, piece, output)?;
-                if self.has_strided_outputs {
-                    self.write_strides(piece, output);
-                }
-            }
-        }
-        Ok(Record { offset: piece.offset, len: piece.len, ahead, reach })
-    }
-
-    /// Writes the strides of an output: its own, or the packed ones.
-    ///
-    /// # Safety
-    /// As [`Writer::write`].
-    unsafe fn write_strides(&self, piece: Piece, output: &libsplit_tensor) {
-        let (shape, mut packed) = (self.call.geometry.output_shape(piece.len), 1i64);
-        let rank = shape.len();
-        for (axis, extent) in shape.enumerate().rev() {
-            let own = output.strides;
-            // SAFETY: the output has been checked, and there is room for as many in the plan.
-            unsafe {
-                let stride = if own.is_null() { packed } else { *own.add(axis) };
-                let at = piece.index * rank + axis;
-                self.entry::<i64>(self.sections.output_strides, at).write(stride);
-            }
-            packed = packed.wrapping_mul(extent);
-        }
+        packed = packed.wrapping_mul(extent);
     }
 }
 
 /// A plan as it is read.
-struct Planned<'a> {
+pub(crate) struct Planned<'a> {
     head: &'a Head,
     place: *const u8,
 }
@@ -351,12 +308,15 @@ impl<'a> Planned<'a> {
         }
     }
 
-    /// A plan that is read to be run on so many outputs.
+    /// Reads a plan. Checks that it is for so many outputs.
     ///
     /// # Safety
     /// As [`Planned::read`].
     #[inline]
-    unsafe fn for_outputs(plan: *const libsplit_plan, num_outputs: usize) -> Result<Self, Error> {
+    pub(crate) unsafe fn for_outputs(
+        plan: *const libsplit_plan,
+        num_outputs: usize,
+    ) -> Result<Self, Error> {
         // SAFETY: the caller's promise.
         let planned = unsafe { Self::read(plan) }?;
         let expected = planned.head.num_outputs;
@@ -366,7 +326,7 @@ impl<'a> Planned<'a> {
         Ok(planned)
     }
 
-    /// An array of the plan.
+    /// Returns an array of the plan.
     #[inline]
     fn array<T>(&self, array: usize, len: usize) -> &'a [T] {
         // SAFETY: promise 3.
@@ -383,47 +343,106 @@ impl<'a> Planned<'a> {
         self.array(self.head.sections.records, self.head.num_outputs)
     }
 
-    /// A copy by the plan, as the engine takes it.
+    /// Returns the memory of an input with elements. Checks its address.
+    fn input(&self, input: *const u8) -> Result<Span, Error> {
+        let Some(reach) = self.head.reach else { return Ok(Span::NOWHERE) };
+        if input.is_null() {
+            return Err(Error::NullAddress { argument: Argument::Input });
+        }
+        reach.place(input, Argument::Input)
+    }
+
+    /// Returns the copy that the plan is for, as the engine takes it.
     #[inline]
-    fn transfer(&self, source: *const u8, targets: Pointers<'a, u8>) -> Transfer<'a> {
-        let head = self.head;
-        let rank = if head.num_outputs == 0 { 0 } else { head.rank as usize };
-        let geometry = Geometry {
-            dtype: head.dtype,
-            shape: self.array(head.sections.shape, rank),
-            axis: head.axis as usize,
-            keeps_axis: head.keeps_axis,
-            extent: head.extent,
-            elements: head.elements,
-            inner: head.inner,
-            outer: head.outer,
-        };
+    fn transfer(
+        &self,
+        source: *const u8,
+        pieces: &'a Pieces<'a>,
+        targets: Pointers<'a, u8>,
+    ) -> Transfer<'a> {
+        let &Head { rank, sections, num_outputs, .. } = self.head;
+        let shape = self.array(sections.shape, rank);
+        let geometry = Geometry { shape, ..self.head.geometry };
         Transfer {
             geometry,
             source,
-            strides: head.is_strided.then(|| self.array(head.sections.strides, rank)),
-            bit_offset: head.bit_offset,
-            parts: Parts::Planned { records: self.records(), targets },
-            output_strides: if head.has_strided_outputs {
+            strides: self.head.is_strided.then(|| self.array(sections.strides, rank)),
+            bit_offset: self.head.bit_offset,
+            parts: Parts { pieces, targets },
+            output_strides: if self.head.has_strided_outputs {
                 let rank = geometry.output_rank();
-                let strides = self.array(head.sections.output_strides, rank * head.num_outputs);
+                let strides = self.array(sections.output_strides, rank * num_outputs);
                 OutputStrides::Planned { strides, rank }
             } else {
                 OutputStrides::Packed
             },
-            bytes: head.bytes,
+            bytes: self.head.bytes,
         }
+    }
+
+    /// Copies by the plan. Outputs must not lie over the memory of `others`.
+    ///
+    /// # Safety
+    /// As [`super::libsplit_plan_copy`].
+    pub(crate) unsafe fn copy(
+        &self,
+        input: *const u8,
+        outputs: *const *mut u8,
+        executor: Option<&dyn Executor>,
+        others: &[(Argument, Span)],
+    ) -> Result<(), Error> {
+        if self.head.num_parts == 0 {
+            return Ok(());
+        }
+        checked(outputs, Argument::Outputs)?;
+        let source = self.input(input)?;
+        let mut trail = Trail::EMPTY;
+        for (index, record) in self.records().iter().enumerate() {
+            if record.len > 0 {
+                // SAFETY: promise 1.
+                let (argument, target) = (Argument::Output(index), unsafe { *outputs.add(index) });
+                if target.is_null() {
+                    return Err(Error::NullAddress { argument });
+                }
+                trail.push(record.reach.place(target, argument)?);
+            }
+        }
+        let (hull, pieces) = (trail.hull, Pieces::Planned(self.records()));
+        // SAFETY: promise 1.
+        let targets =
+            unsafe { Pointers::new(outputs, size_of::<*mut u8>(), self.head.num_outputs) };
+        let transfer = self.transfer(input, &pieces, targets);
+        if !(trail.is_apart
+            && hull.is_apart(source)
+            && others.iter().all(|(_, other)| other.is_apart(hull)))
+        {
+            check_closely(&transfer, trail, source, others)?;
+        }
+        // SAFETY: promise 5.
+        unsafe { copy::run(&transfer, executor) }
     }
 }
 
-/// [`super::libsplit_plan_copy`], with a reason in place of a status; `error` is only memory that outputs must
-/// not lie over.
-///
-/// # Errors
-/// As that function.
-///
-/// # Safety
-/// As that function.
+/// Checks byte by byte that no output lies over the input, other outputs, or what else is read.
+#[cold]
+#[inline(never)]
+fn check_closely(
+    transfer: &Transfer<'_>,
+    trail: Trail,
+    input: Span,
+    others: &[(Argument, Span)],
+) -> Result<(), Error> {
+    check_apart(transfer, trail, input)?;
+    let written = Kept::new(transfer);
+    for &(other, read) in others.iter().filter(|(_, read)| !read.is_apart(trail.hull)) {
+        if let Some(output) = (0..written.len()).find(|at| written.span(*at).intersects(read)) {
+            return Err(Error::DataOverDescriptor { output, other });
+        }
+    }
+    Ok(())
+}
+
+/// [`super::libsplit_plan_copy`].
 pub unsafe fn plan_copy(
     plan: *const libsplit_plan,
     input: *const u8,
@@ -432,106 +451,22 @@ pub unsafe fn plan_copy(
     executor: *const libsplit_executor,
     error: *const libsplit_error,
 ) -> Result<(), Error> {
-    // SAFETY: promise 1.
-    unsafe {
-        let pool;
-        let mut on = None::<&dyn Executor>;
-        let mut executor_span = Span::default();
-        if !executor.is_null() {
-            pool = Pool::parse(executor)?;
-            executor_span = Span::of_bytes(executor, (*executor).struct_size);
-            on = Some(&pool);
-        }
-        let error_bytes = if error.is_null() { 0 } else { FIRST_ERROR };
-        let others = [
-            (Which::Outputs, Span::of_array(outputs, num_outputs)),
-            (Which::Executor, executor_span),
-            (Which::Error, Span::of_bytes(error, error_bytes)),
-        ];
-        copy_by(plan, input, outputs, num_outputs, on, &others)
-    }
-}
-
-/// Copies by a plan. Outputs must not lie over it or the `others`.
-///
-/// # Safety
-/// As [`super::libsplit_plan_copy`].
-#[inline]
-pub(crate) unsafe fn copy_by(
-    plan: *const libsplit_plan,
-    input: *const u8,
-    outputs: *const *mut u8,
-    num_outputs: usize,
-    executor: Option<&dyn Executor>,
-    others: &[(Which, Span)],
-) -> Result<(), Error> {
     // SAFETY: promises 1, 3 and 5.
     unsafe {
+        let mut executor_span = Span::NOWHERE;
+        let pool = Pool::parse(executor, &mut executor_span)?;
         let planned = Planned::for_outputs(plan, num_outputs)?;
-        if planned.head.num_parts == 0 {
-            return Ok(());
-        }
-        checked(outputs, Argument::Outputs)?;
-        if input.is_null() {
-            return Err(Error::NullAddress { which: Which::Input });
-        }
-        let span = planned.head.reach.place(input, Which::Input)?;
-        let mut trail = Trail::EMPTY;
-        for (index, record) in planned.records().iter().enumerate() {
-            if record.len > 0 {
-                let (which, target) = (Which::Output(index), *outputs.add(index));
-                if target.is_null() {
-                    return Err(Error::NullAddress { which });
-                }
-                trail.push(record.reach.place(target, which)?);
-            }
-        }
-        let targets = Pointers::new(outputs, size_of::<*mut u8>(), num_outputs);
-        let transfer = planned.transfer(input, targets);
-        let (hull, own) = (trail.hull, planned.span());
-        if !(trail.is_apart
-            && hull.is_apart(span)
-            && hull.is_apart(own)
-            && others.iter().all(|(_, other)| other.is_apart(hull)))
-        {
-            let are_packed = transfer.output_strides.are_packed();
-            let written = Written { trail, are_packed, ..Written::NONE };
-            check_closely(&transfer, &written, span, own, others)?;
-        }
-        copy::run(&transfer, executor)
+        let others = [
+            (Argument::Plan, planned.span()),
+            (Argument::Outputs, Span::of_array(outputs, num_outputs)),
+            (Argument::Executor, executor_span),
+            (Argument::Error, error_span(error)),
+        ];
+        planned.copy(input, outputs, pool.as_ref().map(|pool| pool as &dyn Executor), &others)
     }
 }
 
-/// Checks that no output lies over the input, other outputs, the plan, or what else is read, of outputs whose
-/// hull does.
-#[cold]
-#[inline(never)]
-fn check_closely(
-    transfer: &Transfer<'_>,
-    written: &Written,
-    input: Span,
-    plan: Span,
-    others: &[(Which, Span)],
-) -> Result<(), Error> {
-    let (spans, hull) = (Kept::new(transfer), written.trail.hull);
-    written.check_apart(transfer, &spans, input)?;
-    for &(other, read) in [(Which::Plan, plan)].iter().chain(others) {
-        let outputs = if read.is_apart(hull) { 0 } else { spans.len() };
-        if let Some(output) = (0..outputs).find(|at| spans.span(*at).intersects(read)) {
-            return Err(Error::DataOverDescriptor { output, other });
-        }
-    }
-    Ok(())
-}
-
-/// [`super::libsplit_plan_view`], with a reason in place of a status; `error` is only memory that the entries
-/// must not lie over.
-///
-/// # Errors
-/// As that function.
-///
-/// # Safety
-/// As that function.
+/// [`super::libsplit_plan_view`].
 pub unsafe fn plan_view(
     plan: *const libsplit_plan,
     input: *mut u8,
@@ -546,18 +481,14 @@ pub unsafe fn plan_view(
             return Ok(());
         }
         checked(outputs.cast_const(), Argument::Outputs)?;
-        if planned.head.has_elements {
-            if input.is_null() {
-                return Err(Error::NullAddress { which: Which::Input });
-            }
-            planned.head.reach.place(input, Which::Input)?;
-        }
+        planned.input(input)?;
         let written = Span::of_array(outputs.cast_const(), num_outputs);
-        let error_bytes = if error.is_null() { 0 } else { FIRST_ERROR };
-        let (own, detail) = (planned.span(), Span::of_bytes(error, error_bytes));
-        if !(own.is_apart(written) && detail.is_apart(written)) {
-            let other = if own.is_apart(written) { Which::Error } else { Which::Plan };
-            return Err(Error::ArrayOverlap { argument: Argument::Outputs, other });
+        for (other, read) in
+            [(Argument::Plan, planned.span()), (Argument::Error, error_span(error))]
+        {
+            if !read.is_apart(written) {
+                return Err(Error::ArrayOverlap { argument: Argument::Outputs, other });
+            }
         }
         for (index, record) in planned.records().iter().enumerate() {
             if record.ahead != UNWANTED {
@@ -568,7 +499,7 @@ pub unsafe fn plan_view(
     Ok(())
 }
 
-/// Writes what a plan will do; returns the length of the whole text, 0 of what is no plan.
+/// Writes what a plan will do; returns the length of the whole text, 0 if this is no plan.
 ///
 /// # Safety
 /// Promises 1 and 3; `buffer` must be NULL or valid for `size` bytes.
@@ -582,10 +513,11 @@ pub(crate) unsafe fn describe(plan: *const libsplit_plan, buffer: *mut u8, size:
         // SAFETY: as many bytes are there; nobody else has them.
         _ => unsafe { slice::from_raw_parts_mut(buffer, size) },
     };
-    // SAFETY: no pointer is read.
-    let targets = unsafe { Pointers::new(null(), 0, 0) };
+    let (somewhere, pieces) = (NonNull::dangling().as_ptr(), Pieces::Planned(planned.records()));
+    // SAFETY: the same pointer for all outputs, as no address matters.
+    let targets = unsafe { Pointers::new(&raw const somewhere, 0, planned.head.num_outputs) };
     let mut text = Text::new(room);
-    let transfer = planned.transfer(null(), targets);
+    let transfer = planned.transfer(null(), &pieces, targets);
     describe::plan(&transfer, &mut text);
     copy::describe(&transfer, &mut text);
     text.end()

@@ -1,84 +1,63 @@
 //! The memory of the caller's that a call reads, which nothing that it writes may lie over.
 
-use super::parse::FIRST_ERROR;
-use super::types::libsplit_error;
 use crate::overlap::Spans;
 use crate::span::Span;
-use crate::words::Which;
+use crate::words::Argument;
 
-/// What lies in memory that is read.
-#[derive(Clone, Copy)]
-pub(crate) enum Owner {
-    Params,
-    Input,
-    InputShape,
-    InputStrides,
-    SplitShape,
-    SplitStrides,
-    Split,
-    Lengths,
-    Error,
-    Executor,
-}
-
-/// Who owns each, in the order of [`Owner`].
-const OWNERS: [Which; 10] = [
-    Which::Params,
-    Which::Input,
-    Which::Input,
-    Which::Input,
-    Which::Split,
-    Which::Split,
-    Which::Split,
-    Which::Split,
-    Which::Error,
-    Which::Executor,
-];
-
-/// Where structures and arrays of a call lie, apart from the outputs'; what is not there is empty.
-#[derive(Clone, Copy)]
-pub(crate) struct Reads {
-    spans: [Span; OWNERS.len()],
+/// Where the structures and arrays of a call lie, apart from the outputs'; what is not there is nowhere.
+#[derive(Default)]
+pub(super) struct Reads {
+    pub(super) params: Span,
+    /// The descriptor, the shape and the strides.
+    pub(super) input: [Span; 3],
+    pub(super) split: [Span; 3],
+    /// The elements of the lengths.
+    pub(super) lengths: Span,
+    pub(super) error: Span,
+    pub(super) executor: Span,
 }
 
 impl Reads {
-    pub(crate) const NONE: Self = Self { spans: [Span { start: 0, end: 0 }; OWNERS.len()] };
-
     #[inline]
-    pub(super) fn set(&mut self, owner: Owner, span: Span) {
-        if let Some(slot) = self.spans.get_mut(owner as usize) {
-            *slot = span;
-        }
+    fn spans(&self) -> [Span; 10] {
+        let &Self { params, input, split, lengths, error, executor } = self;
+        let [[descriptor, shape, strides], [list, extent, step]] = [input, split];
+        [params, descriptor, shape, strides, list, extent, step, lengths, error, executor]
     }
 
-    /// The structure that errors are written to: as much of it as any version writes.
-    #[inline]
-    pub(super) fn set_error(&mut self, error: *const libsplit_error) {
-        let bytes = if error.is_null() { 0 } else { FIRST_ERROR };
-        self.set(Owner::Error, Span::of_bytes(error, bytes));
-    }
-
-    /// Whether a span lies above or below each of them.
+    /// Returns whether a span lies above or below each of them.
     #[inline]
     pub(super) fn are_apart(&self, span: Span) -> bool {
-        self.spans.iter().all(|read| read.is_apart(span))
+        let Self { params, input, split, lengths, error, executor } = self;
+        let mut reads = [params, lengths, error, executor].into_iter().chain(input).chain(split);
+        reads.all(|read| read.is_apart(span))
     }
 
-    /// One that a span lies over.
-    #[inline(never)]
-    pub(super) fn under(&self, span: Span) -> Option<Which> {
-        let at = self.spans.iter().position(|read| read.intersects(span))?;
-        OWNERS.get(at).copied()
+    /// Returns whose memory a span lies over, if it lies over any.
+    pub(super) fn under(&self, span: Span) -> Option<Argument> {
+        Some(match self.spans().iter().position(|read| read.intersects(span))? {
+            0 => Argument::Params,
+            1..=3 => Argument::Input,
+            4..=7 => Argument::Lengths,
+            8 => Argument::Error,
+            _ => Argument::Executor,
+        })
     }
 
-    /// Whether one of them, or another span, meets one of some that all lie within a hull.
-    pub(super) fn any_meets(&self, other: Span, hull: Span, spans: &dyn Spans) -> bool {
-        let near = self.spans.iter().chain([&other]).filter(|read| !read.is_apart(hull));
-        near.into_iter().any(|read| (0..spans.len()).any(|at| spans.span(at).intersects(*read)))
-    }
-
-    /// Where the elements of the lengths lie.
-    pub(super) fn lengths(&self) -> Span {
-        self.spans.get(Owner::Lengths as usize).copied().unwrap_or_default()
+    /// Returns the first of some spans within a hull that lies over one of them, and whose that is; nobody's if it lies
+    /// over the `other` span instead.
+    pub(super) fn first_under(
+        &self,
+        spans: &dyn Spans,
+        hull: Span,
+        other: Span,
+    ) -> Option<(usize, Option<Argument>)> {
+        if other.is_apart(hull) && self.are_apart(hull) {
+            return None;
+        }
+        (0..spans.len()).find_map(|index| {
+            let (span, owner) = (spans.span(index), self.under(spans.span(index)));
+            (owner.is_some() || span.intersects(other)).then_some((index, owner))
+        })
     }
 }

@@ -1,8 +1,9 @@
 //! A list of lengths, one a piece, that has to add up to the extent of the axis.
 
-use super::{Pieces, Request, MAX_OUTPUTS};
+use super::{Request, MAX_OUTPUTS};
 use crate::error::Error;
 use crate::lengths::Lengths;
+use crate::pieces::Pieces;
 use crate::shape::DIM_UNKNOWN;
 use crate::words::Argument;
 
@@ -15,7 +16,7 @@ pub(super) enum MinusOne {
     Rest,
 }
 
-/// Works out the pieces that a list gives, or refuses a scalar and a list that does not fit.
+/// Makes the pieces that a list gives. Checks that it is a list, and fits the extent.
 pub(super) fn pieces<'a>(
     request: &Request<'_>,
     lengths: Lengths<'a>,
@@ -35,10 +36,6 @@ pub(super) fn pieces<'a>(
     if !lengths.is_known() {
         return request.unknown(count);
     }
-    if let Some(words) = lengths.words().filter(|words| add_up_to(words, extent)) {
-        // As most lists are.
-        return Ok(Pieces::Words(words));
-    }
     let (sum, has_rest) = add_up(&lengths, count, minus_one)?;
     let rest = match sum {
         Some(_) if extent == DIM_UNKNOWN => DIM_UNKNOWN,
@@ -51,29 +48,24 @@ pub(super) fn pieces<'a>(
             return Err(Error::LengthsSumOverflow { expected: extent, actual: i64::MAX });
         }
     };
-    Ok(Pieces::Listed { lengths, count, rest })
+    Ok(Pieces::Listed { lengths, count, rest: has_rest.then_some(rest) })
 }
 
-/// Whether lengths add up to the extent, none of them below 0 or so large that [`MAX_OUTPUTS`] of them could be
-/// too much.
-#[inline]
-fn add_up_to(lengths: &[i64], extent: i64) -> bool {
-    let (mut sum, mut bits) = (0i64, 0i64);
-    for length in lengths {
-        sum = sum.wrapping_add(*length);
-        bits |= *length;
-    }
-    bits >> 32 == 0 && sum == extent
-}
-
-/// The sum of the entries, `None` past `i64::MAX`, and whether one of them is the rest.
-#[inline(never)] // of most lists it is not asked
+/// Returns the sum of the entries, `None` past `i64::MAX`, and whether one of them is the rest.
 fn add_up(
     lengths: &Lengths<'_>,
     count: i64,
     minus_one: MinusOne,
 ) -> Result<(Option<i64>, bool), Error> {
     let (mut sum, mut signs, mut has_rest) = (0i64, 0i64, false);
+    for length in lengths.words().unwrap_or_default() {
+        sum = sum.wrapping_add(*length);
+        signs |= sum | length;
+    }
+    if signs >= 0 && sum > 0 {
+        return Ok((Some(sum), false));
+    }
+    (sum, signs) = (0, 0);
     // Two entries tell all about a list that repeats one number, however long it claims to be.
     let looked_at = if lengths.is_repeated() { count.min(2) } else { count };
     for output in 0..looked_at {

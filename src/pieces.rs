@@ -1,0 +1,131 @@
+//! The pieces that a split gives.
+
+#![forbid(unsafe_code)]
+
+use crate::lengths::Lengths;
+use crate::shape::{usize_of, DIM_UNKNOWN};
+use crate::tensor::Reach;
+use core::ops::Range;
+
+/// One piece: `len` steps of the axis from `offset` on.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Piece {
+    pub index: usize,
+    /// Means nothing after a piece of unknown length.
+    pub offset: i64,
+    pub len: i64,
+}
+
+/// A piece as a plan has it.
+#[derive(Debug, Clone, Copy, Default)]
+#[repr(C)]
+pub(crate) struct Record {
+    pub offset: i64,
+    /// 0 where there is nothing to copy.
+    pub len: i64,
+    /// Bytes from the input's data to the piece, for views; [`UNWANTED`] where the output is.
+    pub ahead: i64,
+    /// What the output reaches over.
+    pub reach: Reach,
+}
+
+/// In [`Record::ahead`]: the output is not wanted.
+pub(crate) const UNWANTED: i64 = i64::MIN;
+
+/// The pieces of an axis, in order.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Pieces<'a> {
+    /// `size` each for as long as the extent lasts; then what is left, then 0.
+    Equal { count: i64, size: i64, extent: i64 },
+    /// As listed; an entry of -1 (VariadicSplit) is the `rest`, which may be unknown.
+    Listed { lengths: Lengths<'a>, count: i64, rest: Option<i64> },
+    /// This many, of unknown lengths.
+    Unknown { count: i64 },
+    /// As a plan has them.
+    Planned(&'a [Record]),
+}
+
+impl Pieces<'_> {
+    #[inline]
+    pub(crate) fn count(&self) -> i64 {
+        match *self {
+            Self::Equal { count, .. } | Self::Listed { count, .. } | Self::Unknown { count } => {
+                count
+            }
+            Self::Planned(records) => index_of(records.len()),
+        }
+    }
+
+    /// Returns the pieces in order.
+    #[inline]
+    pub(crate) fn iter(&self) -> PieceIter<'_> {
+        let words = match self {
+            Self::Listed { lengths, rest: None, .. } => lengths.words().unwrap_or_default(),
+            _ => &[],
+        };
+        PieceIter { pieces: self, words, next: 0, end: usize_of(self.count()), offset: 0 }
+    }
+
+    /// Returns some of the pieces. A list is summed up to the first of them.
+    pub(crate) fn range(&self, range: Range<usize>) -> PieceIter<'_> {
+        let mut iter = self.iter();
+        if let Self::Listed { .. } = self {
+            iter.by_ref().take(range.start).for_each(drop);
+        }
+        PieceIter { next: range.start, end: iter.end.min(range.end), ..iter }
+    }
+
+    /// Returns the piece with this index. `offset` is where it begins if pieces are listed; else it is not used.
+    #[inline]
+    pub(crate) fn get(&self, index: usize, offset: i64) -> Piece {
+        let (offset, len) = match *self {
+            Self::Equal { size, extent, .. } => {
+                let offset = index_of(index).saturating_mul(size).min(extent);
+                (offset, size.min(extent - offset))
+            }
+            Self::Listed { ref lengths, rest, .. } => match lengths.value(index_of(index)) {
+                Some(len @ 0..) => (offset, len),
+                _ => (offset, rest.unwrap_or(0)),
+            },
+            Self::Unknown { .. } => (offset, DIM_UNKNOWN),
+            Self::Planned(records) => records.get(index).map_or((0, 0), |it| (it.offset, it.len)),
+        };
+        Piece { index, offset, len }
+    }
+}
+
+/// Goes over pieces.
+#[derive(Debug, Clone)]
+pub(crate) struct PieceIter<'a> {
+    pieces: &'a Pieces<'a>,
+    /// The lengths, where they can be read as they are.
+    words: &'a [i64],
+    next: usize,
+    end: usize,
+    offset: i64,
+}
+
+impl Iterator for PieceIter<'_> {
+    type Item = Piece;
+
+    #[inline]
+    fn next(&mut self) -> Option<Piece> {
+        if self.next >= self.end {
+            return None;
+        }
+        let &mut Self { pieces, words, next: index, offset, .. } = self;
+        let piece = match words.get(index) {
+            Some(&len) => Piece { index, offset, len },
+            None => pieces.get(index, offset),
+        };
+        self.next += 1;
+        self.offset = piece.offset.wrapping_add(piece.len);
+        Some(piece)
+    }
+}
+
+/// The index of a piece: there are at most as many as `i64` has numbers.
+#[allow(clippy::cast_possible_wrap)]
+fn index_of(index: usize) -> i64 {
+    index as i64
+}
