@@ -51,8 +51,8 @@ impl<'a> Geometry<'a> {
             let (expected, actual) = (number(MAX_RANK), number(shape.len()));
             return Err(Error::Rank { argument: Argument::Input, expected, actual });
         }
-        let refused = |extent: i64| extent < 0 && !(unknown_allowed && extent == DIM_UNKNOWN);
-        match shape.iter().enumerate().rev().find(|(_, extent)| refused(**extent)) {
+        let least = if unknown_allowed { DIM_UNKNOWN } else { 0 };
+        match shape.iter().enumerate().rev().find(|(_, extent)| **extent < least) {
             None => {}
             Some((axis, &DIM_UNKNOWN)) => return Err(Error::ExtentUnknown { axis }),
             Some((axis, &actual)) => {
@@ -134,19 +134,30 @@ impl<'a> Geometry<'a> {
 /// Returns the product of all extents, of those inward of an axis, and of those outward of it; unknown ones count as 1.
 /// Returns `None` if extents above zero make more bits than 63 bits can number, even where another is 0: strides could
 /// not be numbered either.
+#[inline]
 fn counts(outward: &[i64], extent: i64, inward: &[i64], dtype: DType) -> Option<[i64; 3]> {
+    // The product of those above zero, whether another is zero, and whether one is unknown.
     let product = |extents: &[i64]| {
-        extents.iter().try_fold(1i64, |all, extent| all.checked_mul((*extent).max(1)))
+        let (mut all, mut is_empty, mut is_unknown) = (1i64, false, false);
+        for &extent in extents {
+            is_empty |= extent == 0;
+            is_unknown |= extent < 0;
+            all = all.checked_mul(extent.max(1))?;
+        }
+        Some((all, is_empty, is_unknown))
     };
-    let (inner, outer) = (product(inward)?, product(outward)?);
+    let (inner, is_empty_inward, is_unknown_inward) = product(inward)?;
+    let (outer, is_empty_outward, is_unknown_outward) = product(outward)?;
     let all = inner.checked_mul(extent.max(1))?.checked_mul(outer)?;
     all.checked_mul(dtype.bits().into())?;
-    let [is_empty_inward, is_empty_outward] = [inward, outward].map(|it| it.contains(&0));
-    let is_unknown = outward.contains(&DIM_UNKNOWN) || inward.contains(&DIM_UNKNOWN);
     let unless = |is_empty: bool, count| if is_empty { 0 } else { count };
     Some([
         unless(is_empty_inward || is_empty_outward || extent == 0, all),
         unless(is_empty_inward, inner),
-        if is_unknown { DIM_UNKNOWN } else { unless(is_empty_outward, outer) },
+        if is_unknown_inward || is_unknown_outward {
+            DIM_UNKNOWN
+        } else {
+            unless(is_empty_outward, outer)
+        },
     ])
 }

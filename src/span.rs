@@ -40,6 +40,7 @@ impl Span {
         Self::of_array(slice.as_ptr(), slice.len())
     }
 
+    #[inline]
     pub(crate) fn intersects(self, other: Self) -> bool {
         !self.is_apart(other) && !self.is_empty() && !other.is_empty()
     }
@@ -61,6 +62,7 @@ impl Span {
         self.end.wrapping_sub(self.start)
     }
 
+    #[inline]
     pub(crate) fn is_empty(self) -> bool {
         self.start >= self.end
     }

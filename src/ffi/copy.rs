@@ -66,7 +66,11 @@ impl ParsedCall<'_> {
         let hull = trail.hull;
         let are_arrays_apart = hull.is_apart(array_hull) && hull.is_apart(descriptors)
             || trail.is_apart && ascend(outputs, &transfer);
-        if !(trail.is_apart && are_arrays_apart && hull.is_apart(source) && reads.are_apart(hull)) {
+        if !(trail.is_apart
+            && are_arrays_apart
+            && hull.is_apart(source)
+            && reads.under(hull).is_none())
+        {
             check_apart(&transfer, trail, source)?;
             check_reads(outputs, &transfer, [hull, array_hull], reads)?;
         }
@@ -153,7 +157,7 @@ fn check_reads(
     outputs: &[libsplit_tensor],
     transfer: &Transfer<'_>,
     [hull, array_hull]: [Span; 2],
-    reads: &Reads,
+    reads: &Reads<'_>,
 ) -> Result<(), Error> {
     let (descriptors, count) = (Span::of_slice(outputs), outputs.len());
     let (written, rank) = (&Kept::new(transfer), transfer.geometry.output_rank());

@@ -28,7 +28,7 @@ pub(crate) struct ParsedCall<'a> {
     pub geometry: Geometry<'a>,
     pub pieces: Pieces<'a>,
     /// The memory that the call reads, which nothing that it writes may lie over.
-    pub(super) reads: Reads,
+    pub(super) reads: Reads<'a>,
 }
 
 /// What matters of the input.
@@ -47,7 +47,7 @@ impl<'a> ParsedCall<'a> {
         let has_lengths = request.lengths.is_some();
         let geometry = Geometry::new(request, has_lengths, input.dtype, input.shape)?;
         let pieces = request.pieces(input.dtype, geometry.extent)?;
-        Ok(Self { input, geometry, pieces, reads: Reads::default() })
+        Ok(Self { input, geometry, pieces, reads: Reads::NOTHING })
     }
 }
 
@@ -66,7 +66,7 @@ impl ParsedCall<'_> {
         error: *const libsplit_error,
         room: &mut Option<Self>,
     ) -> Result<&mut Self, Error> {
-        let mut reads = Reads::default();
+        let mut reads = Reads::NOTHING;
         // SAFETY: promise 1.
         let (given, params_bytes) = unsafe { versioned(params, Argument::Params, FIRST_PARAMS) }?;
         reads.params = Span::of_bytes(params, params_bytes);
@@ -77,9 +77,7 @@ impl ParsedCall<'_> {
         let described = unsafe { &*checked(input, Argument::Input)? };
         // SAFETY: promise 1.
         let input = unsafe { tensor_of(described, look, Argument::Input) }?;
-        // Strides that are not looked at are the caller's all the same.
-        let [shape, strides] = arrays(described, input.shape.len());
-        reads.input = [Span::of(described), shape, strides];
+        reads.input = Some(described);
 
         let mut request = Request {
             operator,
@@ -95,9 +93,11 @@ impl ParsedCall<'_> {
         let geometry = Geometry::new(&request, has_lengths, input.dtype, input.shape)?;
         if has_lengths {
             // SAFETY: promise 1.
-            request.lengths = Some(unsafe {
-                lengths_of(&*checked(given.split, Argument::Lengths)?, &mut reads)
-            }?);
+            let split = unsafe { &*checked(given.split, Argument::Lengths)? };
+            // SAFETY: promise 1.
+            let (lengths, span) = unsafe { lengths_of(split) }?;
+            request.lengths = Some(lengths);
+            (reads.split, reads.lengths) = (Some(split), span);
         }
         let pieces = request.pieces(input.dtype, geometry.extent)?;
         reads.error = error_span(error);
@@ -139,12 +139,12 @@ pub(super) fn check_flags(argument: Argument, flags: u32, known: u32) -> Result<
     Err(Error::Flags { argument, expected: known.into(), actual: flags.into() })
 }
 
-/// Returns the lengths, and notes in `reads` where they lie.
+/// Returns the lengths, and where their elements lie.
 ///
 /// # Safety
 /// Promise 1.
 #[inline(always)] // it is large to return
-unsafe fn lengths_of<'a>(split: &libsplit_tensor, reads: &mut Reads) -> Result<Lengths<'a>, Error> {
+unsafe fn lengths_of<'a>(split: &libsplit_tensor) -> Result<(Lengths<'a>, Span), Error> {
     let argument = Argument::Lengths;
     // SAFETY: promise 1.
     let tensor = unsafe { tensor_of(split, Look::AtLayout, argument) }?;
@@ -157,17 +157,14 @@ unsafe fn lengths_of<'a>(split: &libsplit_tensor, reads: &mut Reads) -> Result<L
     if count.checked_mul(bits).is_none() {
         return Err(Error::TooManyElements { argument });
     }
-    let [shape, strides] = arrays(split, tensor.shape.len());
-    reads.split = [Span::of(split), shape, strides];
-    if !tensor.data.is_null() || len == Some(0) {
-        reads.lengths = tensor.span(count, argument)?;
-    }
+    let is_known = !tensor.data.is_null() || len == Some(0);
+    let span = if is_known { tensor.span(count, argument)? } else { Span::NOWHERE };
     let stride = tensor.strides.and_then(|strides| strides.first()).copied().unwrap_or(1);
     // SAFETY: promise 1 for all that has been checked. A stride whose bits overflow is one of a list
     // with one entry, and is not used.
     Ok(unsafe {
         let (bit_offset, bit_stride) = (tensor.bit_offset.into(), stride.wrapping_mul(bits));
-        Lengths::from_raw(tensor.data, bit_offset, bit_stride, len, tensor.dtype)
+        (Lengths::from_raw(tensor.data, bit_offset, bit_stride, len, tensor.dtype), span)
     })
 }
 

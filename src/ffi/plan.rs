@@ -220,7 +220,7 @@ fn check_memory(
     plan: Span,
     outputs: &[libsplit_tensor],
     rank: usize,
-    reads: &Reads,
+    reads: &Reads<'_>,
 ) -> Result<(), Error> {
     let has_array =
         |output| parse::arrays(output, rank).iter().any(|array| plan.intersects(*array));

@@ -1,47 +1,54 @@
 //! The memory of the caller's that a call reads, which nothing that it writes may lie over.
 
+use super::parse::arrays;
+use super::types::libsplit_tensor;
 use crate::overlap::Spans;
 use crate::span::Span;
 use crate::words::Argument;
 
 /// Where the structures and arrays of a call lie, apart from the outputs'; what is not there is nowhere.
-#[derive(Default)]
-pub(super) struct Reads {
+pub(super) struct Reads<'a> {
     pub(super) params: Span,
-    /// The descriptor, the shape and the strides.
-    pub(super) input: [Span; 3],
-    pub(super) split: [Span; 3],
+    pub(super) input: Option<&'a libsplit_tensor>,
+    pub(super) split: Option<&'a libsplit_tensor>,
     /// The elements of the lengths.
     pub(super) lengths: Span,
     pub(super) error: Span,
     pub(super) executor: Span,
 }
 
-impl Reads {
-    #[inline]
-    fn spans(&self) -> [Span; 10] {
-        let &Self { params, input, split, lengths, error, executor } = self;
-        let [[descriptor, shape, strides], [list, extent, step]] = [input, split];
-        [params, descriptor, shape, strides, list, extent, step, lengths, error, executor]
-    }
-
-    /// Returns whether a span lies above or below each of them.
-    #[inline]
-    pub(super) fn are_apart(&self, span: Span) -> bool {
-        let Self { params, input, split, lengths, error, executor } = self;
-        let mut reads = [params, lengths, error, executor].into_iter().chain(input).chain(split);
-        reads.all(|read| read.is_apart(span))
-    }
+impl Reads<'_> {
+    pub(super) const NOTHING: Self = Self {
+        params: Span::NOWHERE,
+        input: None,
+        split: None,
+        lengths: Span::NOWHERE,
+        error: Span::NOWHERE,
+        executor: Span::NOWHERE,
+    };
 
     /// Returns whose memory a span lies over, if it lies over any.
+    #[inline]
     pub(super) fn under(&self, span: Span) -> Option<Argument> {
-        Some(match self.spans().iter().position(|read| read.intersects(span))? {
-            0 => Argument::Params,
-            1..=3 => Argument::Input,
-            4..=7 => Argument::Lengths,
-            8 => Argument::Error,
-            _ => Argument::Executor,
-        })
+        let is_over = |read: Span| read.intersects(span);
+        let is_over_tensor = |tensor: Option<&libsplit_tensor>| {
+            tensor.is_some_and(|tensor| {
+                // The rank has been checked. Strides that are not looked at are the caller's all the same.
+                let [shape, strides] = arrays(tensor, usize::try_from(tensor.rank).unwrap_or(0));
+                is_over(Span::of(tensor)) || is_over(shape) || is_over(strides)
+            })
+        };
+        if is_over(self.params) {
+            Some(Argument::Params)
+        } else if is_over_tensor(self.input) {
+            Some(Argument::Input)
+        } else if is_over_tensor(self.split) || is_over(self.lengths) {
+            Some(Argument::Lengths)
+        } else if is_over(self.error) {
+            Some(Argument::Error)
+        } else {
+            is_over(self.executor).then_some(Argument::Executor)
+        }
     }
 
     /// Returns the first of some spans within a hull that lies over one of them, and whose that is; nobody's if it lies
@@ -52,7 +59,7 @@ impl Reads {
         hull: Span,
         other: Span,
     ) -> Option<(usize, Option<Argument>)> {
-        if other.is_apart(hull) && self.are_apart(hull) {
+        if other.is_apart(hull) && self.under(hull).is_none() {
             return None;
         }
         (0..spans.len()).find_map(|index| {
