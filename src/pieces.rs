@@ -37,7 +37,9 @@ pub(crate) const UNWANTED: i64 = i64::MIN;
 pub(crate) enum Pieces<'a> {
     /// `size` each for as long as the extent lasts; then what is left, then 0.
     Equal { count: i64, size: i64, extent: i64 },
-    /// As listed; an entry of -1 (VariadicSplit) is the `rest`, which may be unknown.
+    /// As listed.
+    Words(&'a [i64]),
+    /// The same, of any type; an entry of -1 (VariadicSplit) is the `rest`, which may be unknown.
     Listed { lengths: Lengths<'a>, count: i64, rest: Option<i64> },
     /// This many, of unknown lengths.
     Unknown { count: i64 },
@@ -52,6 +54,7 @@ impl Pieces<'_> {
             Self::Equal { count, .. } | Self::Listed { count, .. } | Self::Unknown { count } => {
                 count
             }
+            Self::Words(lengths) => index_of(lengths.len()),
             Self::Planned(records) => index_of(records.len()),
         }
     }
@@ -59,17 +62,14 @@ impl Pieces<'_> {
     /// Returns the pieces in order.
     #[inline]
     pub(crate) fn iter(&self) -> PieceIter<'_> {
-        let words = match self {
-            Self::Listed { lengths, rest: None, .. } => lengths.words().unwrap_or_default(),
-            _ => &[],
-        };
+        let words = if let Self::Words(lengths) = self { lengths } else { &[][..] };
         PieceIter { pieces: self, words, next: 0, end: usize_of(self.count()), offset: 0 }
     }
 
     /// Returns some of the pieces. A list is summed up to the first of them.
     pub(crate) fn range(&self, range: Range<usize>) -> PieceIter<'_> {
         let mut iter = self.iter();
-        if let Self::Listed { .. } = self {
+        if let Self::Listed { .. } | Self::Words(_) = self {
             iter.by_ref().take(range.start).for_each(drop);
         }
         PieceIter { next: range.start, end: iter.end.min(range.end), ..iter }
@@ -87,6 +87,7 @@ impl Pieces<'_> {
                 Some(len @ 0..) => (offset, len),
                 _ => (offset, rest.unwrap_or(0)),
             },
+            Self::Words(lengths) => (offset, lengths.get(index).copied().unwrap_or(0)),
             Self::Unknown { .. } => (offset, DIM_UNKNOWN),
             Self::Planned(records) => records.get(index).map_or((0, 0), |it| (it.offset, it.len)),
         };

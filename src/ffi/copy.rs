@@ -9,6 +9,7 @@ use crate::copy::{self, Executor};
 use crate::error::Error;
 use crate::overlap::{first_crossing, Kept, Numbered, Spans, Trail};
 use crate::parts::{OutputStrides, Parts, Pointers, Transfer};
+use crate::shape::usize_of;
 use crate::span::Span;
 use crate::words::{Argument, Field};
 use core::mem::offset_of;
@@ -96,8 +97,10 @@ impl ParsedCall<'_> {
             }
             // SAFETY: promises 1 and 2.
             let checked = unsafe { check_output(geometry, piece, output) }?;
-            for array in arrays(output, rank) {
-                array_hull = array_hull.hull(array);
+            let [shape, strides] = arrays(output, rank);
+            array_hull = array_hull.hull(shape);
+            if !output.strides.is_null() {
+                array_hull = array_hull.hull(strides);
             }
             if checked.reach.bytes == 0 {
                 continue;
@@ -110,7 +113,7 @@ impl ParsedCall<'_> {
             are_packed &= checked.is_packed;
             // The pieces do not add up to more than the input, which is addressable, but for bits that are
             // filled up to whole bytes.
-            bytes = bytes.wrapping_add(geometry.piece_bytes(piece.len));
+            bytes = bytes.wrapping_add(usize_of(checked.bytes));
         }
         Ok(Seen { trail, array_hull, are_packed, bytes })
     }

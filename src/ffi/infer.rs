@@ -186,18 +186,7 @@ fn check_room(outputs: &[libsplit_tensor], rank: usize) -> Result<(), Error> {
 /// Checks that arrays lie over nothing else that is in use, nor over each other.
 fn check_apart(outputs: &[libsplit_tensor], rank: usize, reads: &Reads<'_>) -> Result<(), Error> {
     let descriptors = Span::of_slice(outputs);
-    let [mut shapes, mut strides] = [Trail::EMPTY; 2];
-    for output in outputs {
-        let [shape, stride] = arrays(output, rank);
-        shapes.push(shape);
-        strides.push(stride);
-    }
-    let hull = shapes.hull.hull(strides.hull);
-    let are_apart = shapes.is_apart
-        && strides.is_apart
-        && shapes.hull.is_apart(strides.hull)
-        && descriptors.is_apart(hull)
-        || ascend(outputs, rank);
+    let (hull, are_apart) = look(outputs, rank);
     if are_apart && reads.under(hull.hull(descriptors)).is_none() {
         return Ok(());
     }
@@ -224,17 +213,35 @@ fn check_apart(outputs: &[libsplit_tensor], rank: usize, reads: &Reads<'_>) -> R
     }
 }
 
-/// Returns whether the descriptors, and shape and strides of each output, lie above or below all before them.
+/// Returns the hull of all arrays, and whether they are seen to lie over nothing of the outputs: each above or below all
+/// before it and the descriptors; or all shapes, and all strides.
 #[inline(never)]
-fn ascend(outputs: &[libsplit_tensor], rank: usize) -> bool {
+fn look(outputs: &[libsplit_tensor], rank: usize) -> (Span, bool) {
     let mut all = Trail::EMPTY;
     all.push(Span::of_slice(outputs));
     for output in outputs {
         for array in arrays(output, rank) {
             all.push(array);
         }
+        if !all.is_apart {
+            break;
+        }
     }
-    all.is_apart
+    if all.is_apart {
+        return (all.hull, true);
+    }
+    let [mut shapes, mut strides] = [Trail::EMPTY; 2];
+    for output in outputs {
+        let [shape, stride] = arrays(output, rank);
+        shapes.push(shape);
+        strides.push(stride);
+    }
+    let hull = shapes.hull.hull(strides.hull);
+    let are_apart = shapes.is_apart
+        && strides.is_apart
+        && shapes.hull.is_apart(strides.hull)
+        && hull.is_apart(Span::of_slice(outputs));
+    (hull, are_apart)
 }
 
 /// Checks that outputs without strides have packed views.

@@ -13,10 +13,11 @@ use crate::span::Span;
 use crate::tensor::Reach;
 use crate::words::Argument;
 
-/// What an output reaches over, nothing if it has no elements, and whether it is packed.
+/// What an output reaches over, nothing if it has no elements, the bytes that are copied to it, and whether it is packed.
 #[derive(Clone, Copy)]
 pub(super) struct Checked {
     pub reach: Reach,
+    pub bytes: i64,
     pub is_packed: bool,
 }
 
@@ -34,18 +35,18 @@ pub(super) unsafe fn check_output(
     // SAFETY: promises 1 and 2.
     unsafe {
         match packed(geometry, piece.len, output) {
-            Some(reach) => Ok(Checked { reach, is_packed: true }),
+            Some(bytes) => Ok(Checked { reach: Reach { low: 0, bytes }, bytes, is_packed: true }),
             None => check_closely(geometry, piece, output),
         }
     }
 }
 
-/// Returns what an output reaches over that is packed and right, as most are; `None` if it needs a closer look.
+/// Returns the bytes of an output that is packed and right, as most are; `None` if it needs a closer look.
 ///
 /// # Safety
 /// Promises 1 and 2.
 #[inline(always)]
-unsafe fn packed(geometry: &Geometry<'_>, len: i64, output: &libsplit_tensor) -> Option<Reach> {
+unsafe fn packed(geometry: &Geometry<'_>, len: i64, output: &libsplit_tensor) -> Option<i64> {
     let (mut at, shape, strides) = (geometry.output_rank(), output.shape, output.strides);
     if output.dtype.0 != geometry.dtype as i32
         || output.rank != rank_number(at)
@@ -75,9 +76,9 @@ unsafe fn packed(geometry: &Geometry<'_>, len: i64, output: &libsplit_tensor) ->
         // The product of the input's extents fits.
         elements = elements.wrapping_mul(extent);
     }
-    let reach = Reach::packed(elements, geometry.dtype.bits());
-    let (stated, bytes) = (output.data_bytes as u64, reach.bytes.cast_unsigned());
-    (stated == 0 || bytes <= stated).then_some(reach)
+    let (stated, bytes) =
+        (output.data_bytes as u64, shape::packed_bytes(elements, geometry.dtype.bits()));
+    (stated == 0 || bytes.cast_unsigned() <= stated).then_some(bytes)
 }
 
 /// [`check_output`] of any.
@@ -120,14 +121,11 @@ unsafe fn check_closely(
     }
     let elements = geometry.piece_elements(piece.len);
     if elements == 0 {
-        return Ok(Checked { reach: Reach::default(), is_packed: true });
+        return Ok(Checked { reach: Reach::default(), bytes: 0, is_packed: true });
     }
     let is_packed = tensor.is_packed();
-    let reach = if is_packed {
-        Reach::packed(elements, geometry.dtype.bits())
-    } else {
-        tensor.reach(elements, argument)?
-    };
+    let packed = Reach::packed(elements, geometry.dtype.bits());
+    let reach = if is_packed { packed } else { tensor.reach(elements, argument)? };
     tensor.check_data_bytes(reach, argument)?;
     if !is_packed {
         if geometry.dtype.is_sub_byte() {
@@ -137,7 +135,7 @@ unsafe fn check_closely(
             return Err(Error::StridesCollide { output, axis, expected, actual });
         }
     }
-    Ok(Checked { reach, is_packed })
+    Ok(Checked { reach, bytes: packed.bytes, is_packed })
 }
 
 /// Checks byte by byte that no output lies over the input or another output. `trail` has seen the spans of all.

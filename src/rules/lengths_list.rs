@@ -36,7 +36,11 @@ pub(super) fn pieces<'a>(
     if !lengths.is_known() {
         return request.unknown(count);
     }
-    let (sum, has_rest) = add_up(&lengths, count, minus_one)?;
+    let words = lengths.words().unwrap_or_default();
+    let (sum, has_rest) = match sum_of(words) {
+        Some(sum) => (Some(sum), false),
+        None => add_up(&lengths, count, minus_one)?,
+    };
     let rest = match sum {
         Some(_) if extent == DIM_UNKNOWN => DIM_UNKNOWN,
         Some(sum) if if has_rest { sum <= extent } else { sum == extent } => extent - sum,
@@ -48,7 +52,21 @@ pub(super) fn pieces<'a>(
             return Err(Error::LengthsSumOverflow { expected: extent, actual: i64::MAX });
         }
     };
+    if !words.is_empty() && !has_rest {
+        return Ok(Pieces::Words(words));
+    }
     Ok(Pieces::Listed { lengths, count, rest: has_rest.then_some(rest) })
+}
+
+/// Returns the sum of some lengths, if none is negative, nor the sum too large; 0 needs a closer look.
+fn sum_of(lengths: &[i64]) -> Option<i64> {
+    let (mut sum, mut signs) = (0i64, 0i64);
+    for length in lengths {
+        sum = sum.wrapping_add(*length);
+        // A sum that is too large has been negative.
+        signs |= sum | length;
+    }
+    (signs >= 0 && sum > 0).then_some(sum)
 }
 
 /// Returns the sum of the entries, `None` past `i64::MAX`, and whether one of them is the rest.
@@ -58,21 +76,12 @@ fn add_up(
     minus_one: MinusOne,
 ) -> Result<(Option<i64>, bool), Error> {
     let (mut sum, mut signs, mut has_rest) = (0i64, 0i64, false);
-    for length in lengths.words().unwrap_or_default() {
-        sum = sum.wrapping_add(*length);
-        signs |= sum | length;
-    }
-    if signs >= 0 && sum > 0 {
-        return Ok((Some(sum), false));
-    }
-    (sum, signs) = (0, 0);
     // Two entries tell all about a list that repeats one number, however long it claims to be.
     let looked_at = if lengths.is_repeated() { count.min(2) } else { count };
     for output in 0..looked_at {
         match lengths.get(output)? {
             length @ 0.. => {
                 sum = sum.wrapping_add(length);
-                // A sum that is too large has been negative.
                 signs |= sum;
             }
             -1 if minus_one == MinusOne::Rest && !has_rest => has_rest = true,
