@@ -157,19 +157,13 @@ impl fmt::Display for Error {
 rules! { w;
     /// A pointer that is needed is NULL.
     Null = 1 c"LIBSPLIT_STATUS_ERROR_NULL" {
-        ("{argument} is NULL: pass a pointer")
-        Null { argument: Argument },
-        ("{argument}.{field} is NULL: point it to memory of your own")
-        NullField { argument: Argument, field: Field },
-        ("{argument} is NULL: give the address of its element [0, ..., 0]")
-        NullAddress { argument: Argument },
+        ("{argument}{field} is NULL: point it to memory of your own")
+        Null { argument: Argument, field: Field },
     }
     /// A descriptor, shape or strides pointer is not aligned for its type.
     Alignment = 2 c"LIBSPLIT_STATUS_ERROR_ALIGNMENT" {
-        ("{argument} is not aligned to {expected} bytes (its address is {actual} past a multiple): use a properly declared variable")
-        Alignment { argument: Argument; expected, actual },
-        ("{argument}.{field} is not aligned to {expected} bytes (its address is {actual} past a multiple): use an int64_t array")
-        AlignmentField { argument: Argument, field: Field; expected, actual },
+        ("{argument}{field} is not aligned to {expected} bytes (its address is {actual} past a multiple): use a properly declared variable")
+        Alignment { argument: Argument, field: Field; expected, actual },
     }
     /// A `struct_size` that no version of the library knows, or a tail that is not zero.
     StructSize = 3 c"LIBSPLIT_STATUS_ERROR_STRUCT_SIZE" {
@@ -338,7 +332,7 @@ rules! { w;
         NotShownApart { output: usize, other: Argument },
         ("{}[{output}].data lies over the descriptors or arrays of {other}: give it a buffer of its own", w.outputs)
         DataOverDescriptor { output: usize, other: Argument },
-        ("{}[{output}].{field} lies in memory of {other} that is in use too: give it an array of its own", w.outputs)
+        ("{}[{output}]{field} lies in memory of {other} that is in use too: give it an array of its own", w.outputs)
         DescriptorOverlap { output: usize, field: Field, other: Argument },
         ("{argument} lies over {other} in memory: give it memory of its own")
         ArrayOverlap { argument: Argument, other: Argument },

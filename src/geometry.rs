@@ -31,7 +31,7 @@ pub(crate) struct Geometry<'a> {
 
 impl<'a> Geometry<'a> {
     /// Checks type and shape of an input, and the axis. Of the lengths it matters only whether there are any.
-    #[inline]
+    #[inline(always)] // it is large to return
     pub(crate) fn new(
         request: &Request<'_>,
         has_lengths: bool,
@@ -135,7 +135,12 @@ impl<'a> Geometry<'a> {
 /// Returns `None` if extents above zero make more bits than 63 bits can number, even where another is 0: strides could
 /// not be numbered either.
 #[inline]
-fn counts(outward: &[i64], extent: i64, inward: &[i64], dtype: DType) -> Option<[i64; 3]> {
+pub(crate) fn counts(
+    outward: &[i64],
+    extent: i64,
+    inward: &[i64],
+    dtype: DType,
+) -> Option<[i64; 3]> {
     // The product of those above zero, whether another is zero, and whether one is unknown.
     let product = |extents: &[i64]| {
         let (mut all, mut is_empty, mut is_unknown) = (1i64, false, false);

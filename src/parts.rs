@@ -98,6 +98,7 @@ impl<'a> Parts<'a> {
     }
 
     /// Returns the part with this index. Its offset means nothing where pieces are listed.
+    #[inline]
     pub(crate) fn get(&self, index: usize) -> Option<Part> {
         self.part(self.pieces.get(index, 0))
     }
@@ -169,10 +170,11 @@ pub(crate) struct Transfer<'a> {
 
 impl Transfer<'_> {
     /// Returns the memory that is written for a piece, from the lowest byte to the highest; empty if there is none.
+    #[inline]
     pub(crate) fn written(&self, index: usize) -> Span {
         let Some(part) = self.parts.get(index) else { return Span::default() };
         let bits = self.geometry.dtype.bits();
-        let reach = match self.output_dims(index) {
+        let reach = match self.output_dims(&part) {
             Some(dims) => shape::reach(dims).and_then(|(low, high)| byte_reach(low, high, bits, 0)),
             None => Some(Reach::packed(self.geometry.piece_elements(part.len), bits)),
         };
@@ -180,13 +182,13 @@ impl Transfer<'_> {
         reach.and_then(|reach| reach.at(part.target)).unwrap_or_default()
     }
 
-    /// Returns the extent and the stride of every axis of an output; `None` if it is packed, or is no part.
+    /// Returns the extent and the stride of every axis of an output; `None` if it is packed.
+    #[inline]
     pub(crate) fn output_dims(
         &self,
-        index: usize,
-    ) -> Option<impl Iterator<Item = (i64, i64)> + '_> {
-        let part = self.parts.get(index)?;
-        let strides = self.output_strides.get(index)?;
+        part: &Part,
+    ) -> Option<impl Iterator<Item = (i64, i64)> + use<'_>> {
+        let strides = self.output_strides.get(part.index)?;
         Some(self.geometry.output_shape(part.len).zip(strides.iter().copied()))
     }
 }

@@ -106,7 +106,7 @@ impl<'a> Tensor<'a> {
             return Ok(Span::default());
         }
         if self.data.is_null() {
-            return Err(Error::NullField { argument, field: Field::Data });
+            return Err(Error::Null { argument, field: Field::Data });
         }
         let reach = self.reach(count, argument)?;
         self.check_data_bytes(reach, argument)?;

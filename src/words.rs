@@ -108,9 +108,11 @@ impl Argument {
     }
 }
 
-/// A pointer in a descriptor.
+/// The pointer that an error is about: to an argument, or in a descriptor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Field {
+    /// The pointer to the argument itself.
+    Itself,
     /// The address of element [0, …, 0].
     Data,
     /// The extents.
@@ -122,9 +124,10 @@ pub enum Field {
 impl fmt::Display for Field {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Data => "data",
-            Self::Shape => "shape",
-            Self::Strides => "strides",
+            Self::Itself => "",
+            Self::Data => ".data",
+            Self::Shape => ".shape",
+            Self::Strides => ".strides",
         })
     }
 }

@@ -266,7 +266,7 @@ fn bytes_that_do_not_hold_a_tensor_are_refused() {
     let short = copy(&[1; 7], &mut [&mut a, &mut b]);
     assert_eq!(short, Err(Error::DataBytes { argument, expected: 8, actual: 7 }));
     let absent = copy(&[], &mut [&mut a, &mut b]);
-    assert_eq!(absent, Err(Error::NullField { argument, field: Field::Data }));
+    assert_eq!(absent, Err(Error::Null { argument, field: Field::Data }));
     let small = copy(&[1; 8], &mut [&mut a, &mut b[..3]]);
     let argument = Argument::Output(1);
     assert_eq!(small, Err(Error::DataBytes { argument, expected: 4, actual: 3 }));

@@ -7,6 +7,7 @@ use crate::error::{number, Error};
 use crate::ffi::libsplit_plan_size;
 use crate::ffi::parse::ParsedCall;
 use crate::ffi::plan::{self, Planned};
+use crate::ffi::reads::Reads;
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec;
@@ -141,7 +142,14 @@ impl<T: Element> Plan<T> {
         let (plan, count) = (self.memory.as_ptr().cast(), targets.len());
         // SAFETY: the plan is one, and input and outputs have as many elements as it is made for; nothing else
         // lies where they do, as the borrow checker has seen to.
-        unsafe { Planned::for_outputs(plan, count)?.copy(first, targets.as_ptr(), executor, &[]) }
+        unsafe {
+            Planned::for_outputs(plan, count)?.copy(
+                first,
+                targets.as_ptr(),
+                executor,
+                &Reads::NOTHING,
+            )
+        }
     }
 
     fn check_input(&self, input: &[T]) -> Result<(), Error> {

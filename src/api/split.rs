@@ -352,7 +352,7 @@ impl<'a> Split<'a> {
     ///
     /// # Errors
     /// As [`Split::copy`], or [`Split::copy_with`] with an executor; [`Error::DataBytes`] for a slice
-    /// that is too short, and [`Error::NullField`] for an input without bytes that has elements.
+    /// that is too short, and [`Error::Null`] for an input without bytes that has elements.
     pub fn copy_bytes(
         &self,
         dtype: DType,

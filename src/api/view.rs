@@ -4,6 +4,7 @@ use super::element::Element;
 use crate::dtype::DType;
 use crate::error::{number, Error};
 use crate::ffi::{libsplit_dtype, libsplit_tensor};
+use crate::geometry;
 use crate::shape::{self, usize_of, MAX_RANK};
 use crate::tensor::Tensor;
 use crate::words::Argument;
@@ -100,11 +101,8 @@ fn check_shape<T: Element>(shape: &[i64]) -> Result<i64, Error> {
         }
     }
     let too_many = Error::TooManyElements { argument: Argument::Input };
-    let mut sizes = shape.iter().copied().filter(|extent| *extent > 0);
-    let count = sizes.try_fold(1i64, i64::checked_mul);
-    let count = count.filter(|count| count.checked_mul(T::DTYPE.bits().into()).is_some());
-    let count = count.ok_or(too_many)?;
-    Ok(if shape.contains(&0) { 0 } else { count })
+    let [count, ..] = geometry::counts(shape, 1, &[], T::DTYPE).ok_or(too_many)?;
+    Ok(count)
 }
 
 /// Row-major packed strides of a shape in bounds. Extents of 0 count as 1.

@@ -3,11 +3,10 @@
 use super::executor::Pool;
 use super::outputs::{check_apart, check_output};
 use super::parse::{self, arrays, is_unwanted, Look, ParsedCall};
-use super::reads::Reads;
 use super::types::{libsplit_error, libsplit_executor, libsplit_params, libsplit_tensor};
 use crate::copy::{self, Executor};
 use crate::error::Error;
-use crate::overlap::{first_crossing, Kept, Numbered, Spans, Trail};
+use crate::overlap::{first_crossing, Numbered, Trail};
 use crate::parts::{OutputStrides, Parts, Pointers, Transfer};
 use crate::shape::usize_of;
 use crate::span::Span;
@@ -64,16 +63,9 @@ impl ParsedCall<'_> {
             },
             bytes,
         };
-        let hull = trail.hull;
-        let are_arrays_apart = hull.is_apart(array_hull) && hull.is_apart(descriptors)
-            || trail.is_apart && ascend(outputs, &transfer);
-        if !(trail.is_apart
-            && are_arrays_apart
-            && hull.is_apart(source)
-            && reads.under(hull).is_none())
-        {
-            check_apart(&transfer, trail, source)?;
-            check_reads(outputs, &transfer, [hull, array_hull], reads)?;
+        check_apart(&transfer, trail, source, reads, descriptors)?;
+        if !trail.hull.is_apart(array_hull) && !ascend(outputs, &transfer) {
+            check_arrays(outputs, &transfer, trail.hull)?;
         }
         if bytes == 0 {
             return Ok(());
@@ -107,7 +99,7 @@ impl ParsedCall<'_> {
             }
             let (data, argument) = (output.data.cast::<u8>(), Argument::Output(piece.index));
             if data.is_null() {
-                return Err(Error::NullField { argument, field: Field::Data });
+                return Err(Error::Null { argument, field: Field::Data });
             }
             trail.push(checked.reach.place(data, argument)?);
             are_packed &= checked.is_packed;
@@ -138,46 +130,21 @@ fn fields<T>(outputs: &[libsplit_tensor], offset: usize) -> Pointers<'_, T> {
 /// them, as they do where each has been allocated when it was needed.
 #[inline(never)]
 fn ascend(outputs: &[libsplit_tensor], transfer: &Transfer<'_>) -> bool {
-    let (geometry, mut all) = (&transfer.geometry, Trail::EMPTY);
-    all.push(Span::of_slice(outputs));
-    for (piece, output) in transfer.parts.pieces.iter().zip(outputs) {
-        for array in arrays(output, geometry.output_rank()) {
-            all.push(array);
-        }
-        all.push(if transfer.output_strides.are_packed() {
-            Span::of_bytes(output.data, geometry.piece_bytes(piece.len))
-        } else {
-            transfer.written(piece.index)
-        });
-    }
-    all.is_apart
+    let rank = transfer.geometry.output_rank();
+    parse::trail(outputs, rank, |index| transfer.written(index)).is_apart
 }
 
-/// Checks that no output lies over structures, lengths, descriptors, or arrays of outputs.
+/// Checks that no output lies over the arrays of any.
 #[cold]
 #[inline(never)]
-fn check_reads(
+fn check_arrays(
     outputs: &[libsplit_tensor],
     transfer: &Transfer<'_>,
-    [hull, array_hull]: [Span; 2],
-    reads: &Reads<'_>,
+    hull: Span,
 ) -> Result<(), Error> {
-    let (descriptors, count) = (Span::of_slice(outputs), outputs.len());
-    let (written, rank) = (&Kept::new(transfer), transfer.geometry.output_rank());
-    if let Some((output, owner)) = reads.first_under(written, hull, descriptors) {
-        let other = owner.unwrap_or(Argument::Output(output));
-        let is_lengths = reads.lengths.intersects(written.span(output));
-        return Err(if other == Argument::Lengths && is_lengths {
-            Error::Overlap { output, other }
-        } else {
-            Error::DataOverDescriptor { output, other }
-        });
-    }
-    if array_hull.is_apart(hull) {
-        return Ok(());
-    }
+    let (count, rank) = (outputs.len(), transfer.geometry.output_rank());
     let spans = |at: usize| match at.checked_sub(count) {
-        None => written.span(at),
+        None => transfer.written(at),
         // They follow the outputs in number; most lie elsewhere.
         Some(array) => {
             let span = parse::array_span(outputs, array, rank);

@@ -7,7 +7,7 @@ use super::types::{
 use crate::copy::{Executor, Streaming};
 use crate::error::Error;
 use crate::span::Span;
-use crate::words::Argument;
+use crate::words::{Argument, Field};
 use core::ffi::c_void;
 
 /// The caller's thread pool.
@@ -33,7 +33,7 @@ impl Pool {
         let known = LIBSPLIT_FLAG_OUTPUTS_READ_NEXT | LIBSPLIT_FLAG_NEVER_STREAM;
         check_flags(Argument::Executor, given.flags, known)?;
         if given.parallel_for.is_none() && given.flags == 0 {
-            return Err(Error::Null { argument: Argument::ParallelFor });
+            return Err(Error::Null { argument: Argument::ParallelFor, field: Field::Itself });
         }
         *span = Span::of_bytes(executor, bytes);
         Ok(Some(Self(given)))

@@ -45,7 +45,7 @@ pub unsafe fn infer(
         let call = ParsedCall::parse(input, params, given, look, error, &mut room)?;
         let geometry = &{ call.geometry };
         let given = parse::descriptors(outputs, num_outputs)?;
-        check_room(given, geometry.output_rank())?;
+        check_room(call, given, None)?;
         check_apart(given, geometry.output_rank(), &call.reads)?;
         if geometry.extent == DIM_UNKNOWN || usize::BITS < i64::BITS {
             check_sizes(call)?;
@@ -82,8 +82,7 @@ pub unsafe fn view(
         input.span(geometry.elements, Argument::Input)?;
         let place = Place::new(geometry, input);
         let given = parse::descriptors(outputs, num_outputs)?;
-        check_room(given, geometry.output_rank())?;
-        check_unstrided(call, &place, given)?;
+        check_room(call, given, Some(&place))?;
         check_apart(given, geometry.output_rank(), reads)?;
         for piece in pieces.iter() {
             let output = outputs.add(piece.index);
@@ -160,8 +159,15 @@ fn check_sizes(call: &ParsedCall<'_>) -> Result<(), Error> {
     }
 }
 
-/// Checks that every wanted output has arrays for its shape and strides, if it has such, that are long enough.
-fn check_room(outputs: &[libsplit_tensor], rank: usize) -> Result<(), Error> {
+/// Checks that every wanted output has arrays for its shape and strides, if it has such, that are long enough; and that
+/// views are packed where it has none.
+#[inline]
+fn check_room(
+    call: &ParsedCall<'_>,
+    outputs: &[libsplit_tensor],
+    place: Option<&Place<'_>>,
+) -> Result<(), Error> {
+    let rank = call.geometry.output_rank();
     for (output, tensor) in outputs.iter().enumerate() {
         if is_unwanted(tensor) {
             continue;
@@ -170,14 +176,20 @@ fn check_room(outputs: &[libsplit_tensor], rank: usize) -> Result<(), Error> {
             let (expected, actual) = (number(rank), tensor.capacity.into());
             return Err(Error::Capacity { output, expected, actual });
         }
-        if rank > 0 {
-            // SAFETY: promise 1; nobody keeps them.
-            unsafe {
-                array(tensor.shape, rank, Argument::Output(output), Field::Shape)?;
-                if !tensor.strides.is_null() {
-                    array(tensor.strides, rank, Argument::Output(output), Field::Strides)?;
+        let (argument, has_strides) = (Argument::Output(output), !tensor.strides.is_null());
+        // SAFETY: promise 1; nobody keeps them.
+        unsafe {
+            if rank > 0 {
+                array(tensor.shape, rank, argument, Field::Shape)?;
+                if has_strides {
+                    array(tensor.strides, rank, argument, Field::Strides)?;
                 }
             }
+        }
+        let is_packed =
+            |place: &Place<'_>| place.is_packed(&call.geometry, call.pieces.get(output, 0).len);
+        if !has_strides && !place.is_none_or(is_packed) {
+            return Err(Error::ViewNotPacked { output });
         }
     }
     Ok(())
@@ -215,18 +227,9 @@ fn check_apart(outputs: &[libsplit_tensor], rank: usize, reads: &Reads<'_>) -> R
 
 /// Returns the hull of all arrays, and whether they are seen to lie over nothing of the outputs: each above or below all
 /// before it and the descriptors; or all shapes, and all strides.
-#[inline(never)]
+#[inline(never)] // once in the library
 fn look(outputs: &[libsplit_tensor], rank: usize) -> (Span, bool) {
-    let mut all = Trail::EMPTY;
-    all.push(Span::of_slice(outputs));
-    for output in outputs {
-        for array in arrays(output, rank) {
-            all.push(array);
-        }
-        if !all.is_apart {
-            break;
-        }
-    }
+    let all = parse::trail(outputs, rank, |_| Span::NOWHERE);
     if all.is_apart {
         return (all.hull, true);
     }
@@ -242,19 +245,4 @@ fn look(outputs: &[libsplit_tensor], rank: usize) -> (Span, bool) {
         && shapes.hull.is_apart(strides.hull)
         && hull.is_apart(Span::of_slice(outputs));
     (hull, are_apart)
-}
-
-/// Checks that outputs without strides have packed views.
-fn check_unstrided(
-    call: &ParsedCall<'_>,
-    place: &Place<'_>,
-    outputs: &[libsplit_tensor],
-) -> Result<(), Error> {
-    let is_packed = |at| place.is_packed(&call.geometry, call.pieces.get(at, 0).len);
-    for (at, output) in outputs.iter().enumerate() {
-        if output.strides.is_null() && !is_unwanted(output) && !is_packed(at) {
-            return Err(Error::ViewNotPacked { output: at });
-        }
-    }
-    Ok(())
 }

@@ -43,7 +43,7 @@ mod infer;
 mod outputs;
 pub(crate) mod parse;
 pub(crate) mod plan;
-mod reads;
+pub(crate) mod reads;
 mod types;
 
 /// The fallible C functions for Rust callers who speak to people by another door: the same arguments, and

@@ -1,11 +1,12 @@
 //! What a copy asks of its outputs: each for itself, and all of them against each other and the input.
 
 use super::parse::{tensor_of, Look};
+use super::reads::Reads;
 use super::types::libsplit_tensor;
 use crate::error::{number, Error};
 use crate::geometry::Geometry;
 use crate::overlap::lattice::{meet, Answer, Lattice, BUDGET};
-use crate::overlap::{self, first_meeting, Clash, Kept, Numbered, See, Spans, Tensors, Trail};
+use crate::overlap::{self, first_meeting, Clash, Numbered, See, Spans, Tensors, Trail};
 use crate::parts::Transfer;
 use crate::pieces::Piece;
 use crate::shape::{self, rank_number};
@@ -138,26 +139,58 @@ unsafe fn check_closely(
     Ok(Checked { reach, bytes: packed.bytes, is_packed })
 }
 
-/// Checks byte by byte that no output lies over the input or another output. `trail` has seen the spans of all.
-#[cold]
-#[inline(never)]
-pub(super) fn check_apart(transfer: &Transfer<'_>, trail: Trail, input: Span) -> Result<(), Error> {
-    let (mut budget, written) = (BUDGET, &Kept::new(transfer));
-    if !trail.hull.is_apart(input) {
-        check_input(transfer, written, input, &mut budget)?;
-    }
-    if trail.is_apart {
+/// Checks that no output lies over the input, another output, what else is read, or the `array` of descriptors or
+/// addresses. `trail` has seen the spans of all.
+#[inline]
+pub(super) fn check_apart(
+    transfer: &Transfer<'_>,
+    trail: Trail,
+    input: Span,
+    reads: &Reads<'_>,
+    array: Span,
+) -> Result<(), Error> {
+    let Trail { hull, is_apart } = trail;
+    let is_clear = hull.is_apart(input) && hull.is_apart(array) && reads.under(hull).is_none();
+    if is_apart && is_clear {
         return Ok(());
     }
-    let clash = if transfer.output_strides.are_packed() {
-        first_meeting(written).map(|(output, other)| Clash { output, other, is_sure: true })
+    check_bytes(transfer, trail, input, reads, array)
+}
+
+/// [`check_apart`], byte by byte.
+#[cold]
+#[inline(never)]
+fn check_bytes(
+    transfer: &Transfer<'_>,
+    trail: Trail,
+    input: Span,
+    reads: &Reads<'_>,
+    array: Span,
+) -> Result<(), Error> {
+    let mut budget = BUDGET;
+    if !trail.hull.is_apart(input) {
+        check_input(transfer, input, &mut budget)?;
+    }
+    let clash = if trail.is_apart {
+        None
+    } else if transfer.output_strides.are_packed() {
+        first_meeting(transfer).map(|(output, other)| Clash { output, other, is_sure: true })
     } else {
         overlap::clash(transfer, &mut budget)
     };
-    match clash {
+    if let Some(Clash { output, other, is_sure }) = clash {
+        return Err(overlapping(output, Argument::Output(other), is_sure));
+    }
+    match reads.first_under(transfer, trail.hull, array) {
         None => Ok(()),
-        Some(Clash { output, other, is_sure }) => {
-            Err(overlapping(output, Argument::Output(other), is_sure))
+        Some((output, Some(other @ Argument::Lengths)))
+            if reads.lengths.intersects(transfer.written(output)) =>
+        {
+            Err(overlapping(output, other, true))
+        }
+        Some((output, owner)) => {
+            let other = owner.unwrap_or(Argument::Outputs);
+            Err(Error::DataOverDescriptor { output, other })
         }
     }
 }
@@ -172,12 +205,7 @@ fn overlapping(output: usize, other: Argument, is_sure: bool) -> Error {
 
 /// Checks that no output lies over elements of the input.
 #[inline(never)] // for its stack
-fn check_input(
-    transfer: &Transfer<'_>,
-    written: &Kept<'_>,
-    input: Span,
-    budget: &mut usize,
-) -> Result<(), Error> {
+fn check_input(transfer: &Transfer<'_>, input: Span, budget: &mut usize) -> Result<(), Error> {
     let geometry = &transfer.geometry;
     let lattice = match transfer.strides {
         Some(strides) if !geometry.dtype.is_sub_byte() => {
@@ -187,7 +215,7 @@ fn check_input(
         _ => Lattice::whole(input),
     };
     let count = transfer.parts.count();
-    for output in (0..count).filter(|output| written.span(*output).intersects(input)) {
+    for output in (0..count).filter(|output| transfer.written(*output).intersects(input)) {
         let answer = meet(&transfer.lattice(output), &lattice, budget);
         if answer != Answer::Apart {
             return Err(overlapping(output, Argument::Input, answer == Answer::Meet));
@@ -223,7 +251,7 @@ impl Transfer<'_> {
 impl Tensors for Transfer<'_> {
     fn lattice(&self, index: usize) -> Lattice {
         let span = self.written(index);
-        match self.output_dims(index) {
+        match self.parts.get(index).as_ref().and_then(|part| self.output_dims(part)) {
             Some(mut dims) => Lattice::strided(span, self.element_bytes(), &mut dims),
             None => Lattice::whole(span),
         }

@@ -12,6 +12,7 @@ use crate::error::{number, Error};
 use crate::geometry::Geometry;
 use crate::lengths::Lengths;
 use crate::operator::Operator;
+use crate::overlap::Trail;
 use crate::pieces::Pieces;
 use crate::rules::Request;
 use crate::shape::MAX_RANK;
@@ -69,7 +70,7 @@ impl ParsedCall<'_> {
         let mut reads = Reads::NOTHING;
         // SAFETY: promise 1.
         let (given, params_bytes) = unsafe { versioned(params, Argument::Params, FIRST_PARAMS) }?;
-        reads.params = Span::of_bytes(params, params_bytes);
+        reads.request.1 = Span::of_bytes(params, params_bytes);
         let operator = operator(&given)?;
         check_flags(Argument::Params, given.flags, LIBSPLIT_FLAG_CLAMP_UNEVEN)?;
 
@@ -214,19 +215,20 @@ pub(super) unsafe fn tensor_of<'a>(
     })
 }
 
-/// Checks that a pointer is not NULL, and aligned. If it is not, `wrong` makes the error: from nothing if the pointer is
-/// NULL, else from the alignment that the address should have and the bytes by which it misses it.
+/// Checks that a pointer is not NULL, and aligned.
 #[inline]
-fn checked_or<T>(
+fn checked_field<T>(
     pointer: *const T,
-    wrong: impl FnOnce(Option<(i64, i64)>) -> Error,
+    argument: Argument,
+    field: Field,
 ) -> Result<*const T, Error> {
-    let missed = pointer as usize & (align_of::<T>() - 1);
     if pointer.is_null() {
-        return Err(wrong(None));
+        return Err(Error::Null { argument, field });
     }
+    let missed = pointer as usize & (align_of::<T>() - 1);
     if missed > 0 {
-        return Err(wrong(Some((number(align_of::<T>()), number(missed)))));
+        let (expected, actual) = (number(align_of::<T>()), number(missed));
+        return Err(Error::Alignment { argument, field, expected, actual });
     }
     Ok(pointer)
 }
@@ -234,10 +236,7 @@ fn checked_or<T>(
 /// Checks that a pointer to an argument is not NULL, and aligned.
 #[inline]
 pub(super) fn checked<T>(pointer: *const T, argument: Argument) -> Result<*const T, Error> {
-    checked_or(pointer, |numbers| match numbers {
-        None => Error::Null { argument },
-        Some((expected, actual)) => Error::Alignment { argument, expected, actual },
-    })
+    checked_field(pointer, argument, Field::Itself)
 }
 
 /// Returns an array of a descriptor. Checks that it is not NULL, and aligned.
@@ -251,10 +250,7 @@ pub(super) unsafe fn array<'a>(
     argument: Argument,
     field: Field,
 ) -> Result<&'a [i64], Error> {
-    let array = checked_or(array, |numbers| match numbers {
-        None => Error::NullField { argument, field },
-        Some((expected, actual)) => Error::AlignmentField { argument, field, expected, actual },
-    })?;
+    let array = checked_field(array, argument, field)?;
     // SAFETY: not NULL, aligned, and as long by promise 1.
     Ok(unsafe { slice::from_raw_parts(array, len) })
 }
@@ -343,6 +339,28 @@ pub(super) fn arrays(output: &libsplit_tensor, rank: usize) -> [Span; 2] {
 pub(super) fn array_span(outputs: &[libsplit_tensor], array: usize, rank: usize) -> Span {
     let arrays = outputs.get(array / 2).map(|output| arrays(output, rank));
     arrays.and_then(|arrays| arrays.get(array % 2).copied()).unwrap_or(Span::NOWHERE)
+}
+
+/// Pushes the descriptors, and shape, strides and what `more` returns of each, until one of them lies neither above nor
+/// below all before it.
+#[inline]
+pub(super) fn trail(
+    outputs: &[libsplit_tensor],
+    rank: usize,
+    more: impl Fn(usize) -> Span,
+) -> Trail {
+    let mut trail = Trail::EMPTY;
+    trail.push(Span::of_slice(outputs));
+    for (index, output) in outputs.iter().enumerate() {
+        let [shape, strides] = arrays(output, rank);
+        for span in [shape, strides, more(index)] {
+            trail.push(span);
+        }
+        if !trail.is_apart {
+            break;
+        }
+    }
+    trail
 }
 
 /// Returns whether a descriptor is all zero: an output that the caller does not want.

@@ -23,7 +23,7 @@ use crate::copy::{self, Executor};
 use crate::describe;
 use crate::error::Error;
 use crate::geometry::Geometry;
-use crate::overlap::{Kept, Spans, Trail};
+use crate::overlap::Trail;
 use crate::parts::{OutputStrides, Parts, Pointers, Transfer};
 use crate::pieces::{Piece, Pieces, Record, UNWANTED};
 use crate::place::Place;
@@ -31,7 +31,7 @@ use crate::shape::MAX_RANK;
 use crate::span::Span;
 use crate::tensor::Reach;
 use crate::text::Text;
-use crate::words::Argument;
+use crate::words::{Argument, Field};
 use core::ptr::{null, NonNull};
 use core::slice;
 
@@ -333,9 +333,11 @@ impl<'a> Planned<'a> {
         unsafe { slice::from_raw_parts(self.place.add(array).cast(), len) }
     }
 
+    /// Returns what a call reads, with the structure that errors are written to.
     #[inline]
-    fn span(&self) -> Span {
-        Span::of_array(self.place, self.head.sections.end)
+    fn reads(&self, error: *const libsplit_error) -> Reads<'static> {
+        let plan = (Argument::Plan, Span::of_array(self.place, self.head.sections.end));
+        Reads { request: plan, error: error_span(error), ..Reads::NOTHING }
     }
 
     #[inline]
@@ -347,7 +349,7 @@ impl<'a> Planned<'a> {
     fn input(&self, input: *const u8) -> Result<Span, Error> {
         let Some(reach) = self.head.reach else { return Ok(Span::NOWHERE) };
         if input.is_null() {
-            return Err(Error::NullAddress { argument: Argument::Input });
+            return Err(Error::Null { argument: Argument::Input, field: Field::Itself });
         }
         reach.place(input, Argument::Input)
     }
@@ -380,7 +382,7 @@ impl<'a> Planned<'a> {
         }
     }
 
-    /// Copies by the plan. Outputs must not lie over the memory of `others`.
+    /// Copies by the plan, to outputs that must not lie over what is read.
     ///
     /// # Safety
     /// As [`super::libsplit_plan_copy`].
@@ -389,7 +391,7 @@ impl<'a> Planned<'a> {
         input: *const u8,
         outputs: *const *mut u8,
         executor: Option<&dyn Executor>,
-        others: &[(Argument, Span)],
+        reads: &Reads<'_>,
     ) -> Result<(), Error> {
         if self.head.num_parts == 0 {
             return Ok(());
@@ -402,44 +404,19 @@ impl<'a> Planned<'a> {
                 // SAFETY: promise 1.
                 let (argument, target) = (Argument::Output(index), unsafe { *outputs.add(index) });
                 if target.is_null() {
-                    return Err(Error::NullAddress { argument });
+                    return Err(Error::Null { argument, field: Field::Itself });
                 }
                 trail.push(record.reach.place(target, argument)?);
             }
         }
-        let (hull, pieces) = (trail.hull, Pieces::Planned(self.records()));
+        let (pieces, count) = (Pieces::Planned(self.records()), self.head.num_outputs);
         // SAFETY: promise 1.
-        let targets =
-            unsafe { Pointers::new(outputs, size_of::<*mut u8>(), self.head.num_outputs) };
+        let targets = unsafe { Pointers::new(outputs, size_of::<*mut u8>(), count) };
         let transfer = self.transfer(input, &pieces, targets);
-        if !(trail.is_apart
-            && hull.is_apart(source)
-            && others.iter().all(|(_, other)| other.is_apart(hull)))
-        {
-            check_closely(&transfer, trail, source, others)?;
-        }
+        check_apart(&transfer, trail, source, reads, Span::of_array(outputs, count))?;
         // SAFETY: promise 5.
         unsafe { copy::run(&transfer, executor) }
     }
-}
-
-/// Checks byte by byte that no output lies over the input, other outputs, or what else is read.
-#[cold]
-#[inline(never)]
-fn check_closely(
-    transfer: &Transfer<'_>,
-    trail: Trail,
-    input: Span,
-    others: &[(Argument, Span)],
-) -> Result<(), Error> {
-    check_apart(transfer, trail, input)?;
-    let written = Kept::new(transfer);
-    for &(other, read) in others.iter().filter(|(_, read)| !read.is_apart(trail.hull)) {
-        if let Some(output) = (0..written.len()).find(|at| written.span(*at).intersects(read)) {
-            return Err(Error::DataOverDescriptor { output, other });
-        }
-    }
-    Ok(())
 }
 
 /// [`super::libsplit_plan_copy`].
@@ -456,13 +433,8 @@ pub unsafe fn plan_copy(
         let mut executor_span = Span::NOWHERE;
         let pool = Pool::parse(executor, &mut executor_span)?;
         let planned = Planned::for_outputs(plan, num_outputs)?;
-        let others = [
-            (Argument::Plan, planned.span()),
-            (Argument::Outputs, Span::of_array(outputs, num_outputs)),
-            (Argument::Executor, executor_span),
-            (Argument::Error, error_span(error)),
-        ];
-        planned.copy(input, outputs, pool.as_ref().map(|pool| pool as &dyn Executor), &others)
+        let reads = Reads { executor: executor_span, ..planned.reads(error) };
+        planned.copy(input, outputs, pool.as_ref().map(|pool| pool as &dyn Executor), &reads)
     }
 }
 
@@ -483,10 +455,8 @@ pub unsafe fn plan_view(
         checked(outputs.cast_const(), Argument::Outputs)?;
         planned.input(input)?;
         let written = Span::of_array(outputs.cast_const(), num_outputs);
-        for (other, read) in
-            [(Argument::Plan, planned.span()), (Argument::Error, error_span(error))]
-        {
-            if !read.is_apart(written) {
+        for (other, read) in [planned.reads(error).request, (Argument::Error, error_span(error))] {
+            if read.intersects(written) {
                 return Err(Error::ArrayOverlap { argument: Argument::Outputs, other });
             }
         }

@@ -7,8 +7,9 @@ use crate::span::Span;
 use crate::words::Argument;
 
 /// Where the structures and arrays of a call lie, apart from the outputs'; what is not there is nowhere.
-pub(super) struct Reads<'a> {
-    pub(super) params: Span,
+pub(crate) struct Reads<'a> {
+    /// The parameters, or the plan.
+    pub(super) request: (Argument, Span),
     pub(super) input: Option<&'a libsplit_tensor>,
     pub(super) split: Option<&'a libsplit_tensor>,
     /// The elements of the lengths.
@@ -18,8 +19,8 @@ pub(super) struct Reads<'a> {
 }
 
 impl Reads<'_> {
-    pub(super) const NOTHING: Self = Self {
-        params: Span::NOWHERE,
+    pub(crate) const NOTHING: Self = Self {
+        request: (Argument::Params, Span::NOWHERE),
         input: None,
         split: None,
         lengths: Span::NOWHERE,
@@ -38,8 +39,9 @@ impl Reads<'_> {
                 is_over(Span::of(tensor)) || is_over(shape) || is_over(strides)
             })
         };
-        if is_over(self.params) {
-            Some(Argument::Params)
+        let (request, place) = self.request;
+        if is_over(place) {
+            Some(request)
         } else if is_over_tensor(self.input) {
             Some(Argument::Input)
         } else if is_over_tensor(self.split) || is_over(self.lengths) {
