@@ -70,12 +70,17 @@ impl<'a> Tensor<'a> {
     }
 
     /// Returns what a tensor of `count` elements, at least one, reaches over.
-    #[inline(never)] // once in the library
+    #[inline]
     pub(crate) fn reach(&self, count: i64, argument: Argument) -> Result<Reach, Error> {
         if self.strides.is_none() && self.bit_offset == 0 {
             // All bits of a tensor's elements have been found to have numbers.
             return Ok(Reach::packed(count, self.dtype.bits()));
         }
+        self.strided_reach(count, argument)
+    }
+
+    #[inline(never)] // once in the library
+    fn strided_reach(&self, count: i64, argument: Argument) -> Result<Reach, Error> {
         let elements = match self.strides {
             None => Some((0, count - 1)),
             Some(_) => shape::reach(self.dims()),
@@ -100,6 +105,7 @@ impl<'a> Tensor<'a> {
 
     /// Returns the bytes that a tensor of `count` elements touches; an empty span if there are none. Checks
     /// everything about it except its extents.
+    #[inline]
     pub(crate) fn span(&self, count: i64, argument: Argument) -> Result<Span, Error> {
         self.check_bit_offset(argument)?;
         if count == 0 {

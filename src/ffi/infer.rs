@@ -118,7 +118,8 @@ unsafe fn fill(
         (*output).rank = rank_number(at);
         (*output).dtype = libsplit_dtype(geometry.dtype as i32);
         let (shape, strides, mut packed) = ((*output).shape, (*output).strides, 1i64);
-        for (axis, &own) in geometry.shape.iter().enumerate().rev() {
+        for axis in (0..geometry.shape.len()).rev() {
+            let own = geometry.extent_of(axis);
             let is_split = axis == geometry.axis;
             if !is_split || geometry.keeps_axis {
                 at = at.wrapping_sub(1);

@@ -59,13 +59,13 @@ unsafe fn packed(geometry: &Geometry<'_>, len: i64, output: &libsplit_tensor) ->
         return None;
     }
     let mut elements = 1i64;
-    for (axis, &own) in geometry.shape.iter().enumerate().rev() {
+    for axis in (0..geometry.shape.len()).rev() {
         let is_split = axis == geometry.axis;
         if is_split && !geometry.keeps_axis {
             continue;
         }
         at = at.wrapping_sub(1);
-        let extent = if is_split { len } else { own };
+        let extent = if is_split { len } else { geometry.extent_of(axis) };
         // SAFETY: arrays that are not NULL have an entry an axis.
         let is_right = unsafe {
             *shape.add(at) == extent

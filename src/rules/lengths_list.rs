@@ -19,7 +19,7 @@ pub(super) enum MinusOne {
 /// Makes the pieces that a list gives. Checks that it is a list, and fits the extent.
 pub(super) fn pieces<'a>(
     request: &Request<'_>,
-    lengths: Lengths<'a>,
+    lengths: &Lengths<'a>,
     extent: i64,
     minus_one: MinusOne,
 ) -> Result<Pieces<'a>, Error> {
@@ -39,7 +39,7 @@ pub(super) fn pieces<'a>(
     let words = lengths.words().unwrap_or_default();
     let (sum, has_rest) = match sum_of(words) {
         Some(sum) => (Some(sum), false),
-        None => add_up(&lengths, count, minus_one)?,
+        None => add_up(lengths, count, minus_one)?,
     };
     let rest = match sum {
         Some(_) if extent == DIM_UNKNOWN => DIM_UNKNOWN,
@@ -55,7 +55,7 @@ pub(super) fn pieces<'a>(
     if !words.is_empty() && !has_rest {
         return Ok(Pieces::Words(words));
     }
-    Ok(Pieces::Listed { lengths, count, rest: has_rest.then_some(rest) })
+    Ok(Pieces::Listed { lengths: *lengths, count, rest: has_rest.then_some(rest) })
 }
 
 /// Returns the sum of some lengths, if none is negative, nor the sum too large; 0 needs a closer look.

@@ -42,14 +42,14 @@ impl<'a> Request<'a> {
     /// Makes the pieces of an axis. Checks the lengths, or the number of parts.
     #[inline(always)] // it is large to return
     pub(crate) fn pieces(&self, dtype: DType, extent: i64) -> Result<Pieces<'a>, Error> {
-        match (self.operator.rules(), self.lengths) {
+        match (self.operator.rules(), &self.lengths) {
             (Rules::Split(equal), None) => equal_parts::pieces(self, equal, extent),
             (Rules::Split(equal), Some(lengths)) => {
                 let (operator, actual) = (self.operator, self.num_outputs);
                 if equal == EqualParts::LastSmaller && actual != 0 {
                     return Err(Error::LengthsAndNumOutputs { operator, expected: 0, actual });
                 }
-                self.check_type_of(&lengths, dtype)?;
+                self.check_type_of(lengths, dtype)?;
                 if lengths.len() == Some(0) {
                     return Err(Error::NoLengths { expected: 1, actual: 0 });
                 }
@@ -57,15 +57,15 @@ impl<'a> Request<'a> {
             }
             (Rules::Sequence, None) => split_to_sequence::chunks(self, 1, extent),
             (Rules::Sequence, Some(lengths)) => {
-                self.check_type_of(&lengths, dtype)?;
+                self.check_type_of(lengths, dtype)?;
                 if lengths.len().is_none() {
-                    return split_to_sequence::chunks_of(self, &lengths, extent);
+                    return split_to_sequence::chunks_of(self, lengths, extent);
                 }
                 lengths_list::pieces(self, lengths, extent, MinusOne::Refused)
             }
             (Rules::Variadic, None) => Err(Error::LengthsAbsent { operator: self.operator }),
             (Rules::Variadic, Some(lengths)) => {
-                self.check_type_of(&lengths, dtype)?;
+                self.check_type_of(lengths, dtype)?;
                 lengths_list::pieces(self, lengths, extent, MinusOne::Rest)
             }
             (Rules::Parts, None) => equal_parts::pieces(self, EqualParts::Exact, extent),
