@@ -128,9 +128,9 @@ impl Reach {
     }
 
     /// Checks that the bytes have numbers in `isize`; where that has 64 bits they do.
-    pub(crate) fn check_fits(self, argument: Argument) -> Result<(), Error> {
+    pub(crate) fn check_fits(self, argument: Argument) -> Result<Self, Error> {
         match (isize::try_from(self.low), isize::try_from(self.bytes)) {
-            (Ok(_), Ok(_)) => Ok(()),
+            (Ok(_), Ok(_)) => Ok(self),
             _ => Err(Error::AddressOverflow { argument }),
         }
     }

@@ -22,7 +22,7 @@ use core::ffi::{c_char, c_void, CStr};
 /// Returns the version of the library, not of the header: major << 24 | minor << 16 | patch. Never
 /// fails.
 #[cfg_attr(feature = "capi", unsafe(no_mangle))]
-pub extern "C" fn libsplit_version() -> u32 {
+pub const extern "C" fn libsplit_version() -> u32 {
     LIBSPLIT_VERSION_MAJOR << 24 | LIBSPLIT_VERSION_MINOR << 16 | LIBSPLIT_VERSION_PATCH
 }
 

@@ -13,6 +13,7 @@
 #![allow(clippy::cast_ptr_alignment, clippy::cast_possible_truncation)]
 
 use super::executor::Pool;
+use super::libsplit_version;
 use super::outputs::{check_apart, check_output, Checked};
 use super::parse::{self, checked, error_span, is_unwanted, Look, ParsedCall};
 use super::reads::Reads;
@@ -27,7 +28,7 @@ use crate::overlap::Trail;
 use crate::parts::{OutputStrides, Parts, Pointers, Transfer};
 use crate::pieces::{Piece, Pieces, Record, UNWANTED};
 use crate::place::Place;
-use crate::shape::MAX_RANK;
+use crate::shape::{usize_of, MAX_RANK};
 use crate::span::Span;
 use crate::tensor::Reach;
 use crate::text::Text;
@@ -35,26 +36,16 @@ use crate::words::{Argument, Field};
 use core::ptr::{null, NonNull};
 use core::slice;
 
-/// What a plan begins with: its name, and a number of the build, for which only builds that lay plans out alike have
-/// the same.
-#[allow(clippy::indexing_slicing)] // when the library is built
+/// What a plan begins with: its name, and a hash of everything that has to be the same in the build that reads it. The
+/// order of bytes shows in all of it.
 const MAGIC: u64 = {
-    let facts = [
-        crate::ffi::LIBSPLIT_VERSION_MAJOR,
-        crate::ffi::LIBSPLIT_VERSION_MINOR,
-        crate::ffi::LIBSPLIT_VERSION_PATCH,
-        size_of::<Head>() as u32,
-        size_of::<Record>() as u32,
-        usize::BITS,
-        cfg!(feature = "avx512") as u32,
-        cfg!(target_endian = "big") as u32,
-    ];
     // FNV-1a, of words.
-    let (mut hash, mut at) = (0x811C_9DC5u32, 0);
-    while at < facts.len() {
-        hash = (hash ^ facts[at]).wrapping_mul(0x0100_0193);
-        at += 1;
+    const fn and(hash: u32, fact: u32) -> u32 {
+        (hash ^ fact).wrapping_mul(0x0100_0193)
     }
+    let layout = (size_of::<Head>() << 16 | size_of::<Record>()) as u32;
+    let kind = usize::BITS | cfg!(feature = "avx512") as u32;
+    let hash = and(and(and(0x811C_9DC5, libsplit_version()), layout), kind);
     (u32::from_be_bytes(*b"splt") as u64) << 32 | hash as u64
 };
 
@@ -63,8 +54,7 @@ const MAGIC: u64 = {
 struct Head {
     magic: u64,
     num_outputs: usize,
-    /// How many outputs there is something to copy to, and the bytes of all, as if they were packed.
-    num_parts: usize,
+    /// Bytes of all outputs that are wanted, as if they were packed.
     bytes: usize,
     /// Without its shape, which follows.
     geometry: Geometry<'static>,
@@ -155,35 +145,36 @@ pub(crate) unsafe fn make(
     let mut reach = None;
     if geometry.elements > 0 {
         let found = input.reach(geometry.elements, Argument::Input)?;
-        found.check_fits(Argument::Input)?;
-        reach = Some(found);
+        reach = Some(found.check_fits(Argument::Input)?);
     }
     geometry.check_addressable()?;
+    // SAFETY: promises 1 and 2.
+    let check = |piece| unsafe { check_wanted(geometry, piece, outputs) };
     let (given, mut has_strided_outputs) = (outputs.unwrap_or_default(), false);
-    for (piece, output) in pieces.iter().zip(given) {
-        if !is_unwanted(output) {
-            // SAFETY: promises 1 and 2.
-            let checked = unsafe { check_output(geometry, piece, output) }?;
+    for piece in pieces.iter() {
+        if let Some(checked) = check(piece)? {
             checked.reach.check_fits(Argument::Output(piece.index))?;
             has_strided_outputs |= !checked.is_packed;
         }
     }
     check_memory(Span::of_bytes(plan, sections.end), given, geometry.output_rank(), reads)?;
 
-    let place = Place::new(geometry, input);
-    let (mut num_parts, mut bytes) = (0, 0usize);
+    let (place, mut bytes) = (Place::new(geometry, input), 0usize);
     for piece in pieces.iter() {
-        let output = outputs.and_then(|outputs| outputs.get(piece.index));
+        let (index, offset) = (piece.index, piece.offset);
+        let mut record = Record { offset, ahead: UNWANTED, ..Record::default() };
+        if let Some(checked) = check(piece)? {
+            record.ahead = place.of(offset, piece.len).ahead as i64;
+            record.len = if checked.bytes > 0 { piece.len } else { 0 };
+            record.reach = checked.reach;
+            bytes = bytes.saturating_add(usize_of(checked.bytes));
+        }
         // SAFETY: promises 1 and 2; there is room for a record and strides of each output.
         unsafe {
-            let record = record(geometry, piece, &place, output)?;
-            entry::<Record>(plan, sections.records, piece.index).write(record);
-            if record.len > 0 {
-                num_parts += 1;
-                bytes = bytes.saturating_add(geometry.piece_bytes(piece.len));
-                if let Some(output) = output.filter(|_| has_strided_outputs) {
-                    write_strides(geometry, piece, output, entry(plan, sections.output_strides, 0));
-                }
+            entry::<Record>(plan, sections.records, index).write(record);
+            if let Some(output) = given.get(index).filter(|_| has_strided_outputs && record.len > 0)
+            {
+                write_strides(geometry, piece, output, entry(plan, sections.output_strides, 0));
             }
         }
     }
@@ -201,7 +192,6 @@ pub(crate) unsafe fn make(
         plan.cast::<Head>().write(Head {
             magic: MAGIC,
             num_outputs,
-            num_parts,
             bytes,
             geometry: Geometry { shape: &[], ..*geometry },
             bit_offset: input.bit_offset,
@@ -237,31 +227,24 @@ fn entry<T>(plan: *mut u8, array: usize, index: usize) -> *mut T {
     plan.wrapping_add(array + index * size_of::<T>()).cast()
 }
 
-/// Returns the record of a piece; without an output, it is wanted and packed.
+/// Checks an output, unless it is not wanted; without outputs, all are wanted and packed.
 ///
 /// # Safety
 /// Promises 1 and 2.
-unsafe fn record(
+unsafe fn check_wanted(
     geometry: &Geometry<'_>,
     piece: Piece,
-    place: &Place<'_>,
-    output: Option<&libsplit_tensor>,
-) -> Result<Record, Error> {
-    let nothing = Record { offset: piece.offset, ahead: UNWANTED, ..Record::default() };
-    if output.is_some_and(is_unwanted) {
-        return Ok(nothing);
+    outputs: Option<&[libsplit_tensor]>,
+) -> Result<Option<Checked>, Error> {
+    let Some(outputs) = outputs else {
+        let reach = Reach::packed(geometry.piece_elements(piece.len), geometry.dtype.bits());
+        return Ok(Some(Checked { reach, bytes: reach.bytes, is_packed: true }));
+    };
+    match outputs.get(piece.index).filter(|output| !is_unwanted(output)) {
+        None => Ok(None),
+        // SAFETY: promises 1 and 2.
+        Some(output) => unsafe { check_output(geometry, piece, output) }.map(Some),
     }
-    let ahead = place.of(piece.offset, piece.len).ahead as i64;
-    let elements = geometry.piece_elements(piece.len);
-    if elements == 0 {
-        return Ok(Record { ahead, ..nothing });
-    }
-    let mut reach = Reach::packed(elements, geometry.dtype.bits());
-    if let Some(output) = output {
-        // SAFETY: promises 1 and 2. Once more, for nothing may be written before all of them are right.
-        Checked { reach, .. } = unsafe { check_output(geometry, piece, output) }?;
-    }
-    Ok(Record { offset: piece.offset, len: piece.len, ahead, reach })
 }
 
 /// Writes the strides of an output, its own or the packed ones, to its place among `all`.
@@ -393,7 +376,7 @@ impl<'a> Planned<'a> {
         executor: Option<&dyn Executor>,
         reads: &Reads<'_>,
     ) -> Result<(), Error> {
-        if self.head.num_parts == 0 {
+        if self.head.bytes == 0 {
             return Ok(());
         }
         checked(outputs, Argument::Outputs)?;
