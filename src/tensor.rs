@@ -34,13 +34,15 @@ pub(crate) struct Reach {
     pub bytes: i64,
 }
 
+#[cfg(all(feature = "alloc", not(feature = "capi")))]
 impl<'a> Tensor<'a> {
     /// Makes a packed tensor whose size is not stated.
-    #[cfg(all(feature = "alloc", not(feature = "capi")))]
     pub(crate) fn packed(data: *mut u8, dtype: DType, shape: &'a [i64]) -> Self {
         Self { data, data_bytes: 0, dtype, shape, strides: None, bit_offset: 0 }
     }
+}
 
+impl Tensor<'_> {
     /// Returns whether elements follow each other in row-major order without gaps. Not for empty tensors.
     #[inline(always)]
     pub(crate) fn is_packed(&self) -> bool {
