@@ -1,4 +1,4 @@
-"""Copies into memory of the caller's, threads, and Python's lock."""
+"""Copies into the caller's memory, threads, and Python's lock."""
 
 import subprocess
 import sys
@@ -108,11 +108,11 @@ def test_lock_is_free_during_large_copies() -> None:
     def other() -> None:
         while not done.is_set():
             turns.append(1)
-            time.sleep(0)  # lets go of the lock
+            time.sleep(0)  # releases the lock
 
     thread = threading.Thread(target=other)
     interval = sys.getswitchinterval()
-    sys.setswitchinterval(60)  # nobody is asked to let go
+    sys.setswitchinterval(60)  # no thread is asked to release it
     try:
         thread.start()
         for _ in range(200):  # on a busy machine the other thread may miss a turn
@@ -134,7 +134,7 @@ import numpy as np
 import libsplit
 
 x = np.random.default_rng(3).random(1 << 18)
-libsplit.copy(x, 2, threads=0)  # the parent has threads now
+libsplit.copy(x, 2, threads=0)  # now the parent has threads
 child = os.fork()
 if child == 0:
     same = np.array_equal(np.concatenate(libsplit.copy(x, 2, threads=0)), x)

@@ -1,4 +1,4 @@
-"""Producers whose deleters are Python's, under exceptions that are on their way."""
+"""Producers whose deleters are written in Python, while an exception is pending."""
 
 import gc
 import importlib
@@ -85,12 +85,12 @@ def test_a_deleter_that_raises() -> None:
         [libsplit.Tensor(KEPT[-1]), 1 / 0]
 
 
-# `make test` does without the large ones.
+# `make test` does not install the large libraries.
 if importlib.util.find_spec("jax"):
     jnp: Any = importlib.import_module("jax.numpy")
 
     def test_deleters_while_a_library_lets_go_of_the_interpreter() -> None:
-        # JAX frees what is left over when it exports, within our call, and without the interpreter.
+        # When JAX exports, it frees what is left over, within our call and without the interpreter's lock.
         x = jnp.arange(8.0)
         for source in x, VALUES:
             for _ in range(20):

@@ -1,4 +1,4 @@
-"""Operators and plans go to other processes, and say what they are."""
+"""Operators and plans can be sent to other processes, and their repr says what they are."""
 
 import multiprocessing
 import pickle

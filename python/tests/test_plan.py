@@ -1,4 +1,4 @@
-"""A split that is prepared once gives what split and copy give each time."""
+"""A split that is prepared once gives the same as split and copy."""
 
 import sys
 from typing import Any

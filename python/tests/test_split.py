@@ -1,4 +1,4 @@
-"""Views: the right pieces of whatever NumPy holds, sharing its memory."""
+"""Views: the right pieces of every kind of NumPy array, sharing its memory."""
 
 import gc
 import weakref
@@ -15,7 +15,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def cut(x: Array, lengths: list[int], axis: int) -> list[Array]:
-    """The pieces, by NumPy."""
+    """Returns the pieces that NumPy makes."""
     return np.split(x, np.cumsum(lengths)[:-1], axis)
 
 
@@ -32,7 +32,7 @@ def assert_views(pieces: list[Array], expected: list[Array]) -> None:
 
 
 def layouts(x: Array) -> list[Array]:
-    """The same shape, otherwise laid out."""
+    """Returns arrays of the same shape in other layouts."""
     gaps = np.zeros([2 * extent for extent in x.shape], x.dtype)
     gaps[tuple(slice(None, None, 2) for _ in x.shape)] = x
     apart = np.zeros(x.shape, [("x", x.dtype), ("y", "i1")])

@@ -1,8 +1,8 @@
-//! A slice to be written to, whether there are values in it yet or not.
+//! A slice to write to, which may be uninitialised.
 
 use core::mem::MaybeUninit;
 
-/// Places for elements. No place that holds a value ever loses it to none.
+/// Places for elements. A place that has been initialised always stays so.
 #[derive(Debug)]
 pub(crate) struct Slots<'a, T>(&'a mut [MaybeUninit<T>]);
 
@@ -11,7 +11,7 @@ impl<T> Slots<'_, T> {
         self.0.len()
     }
 
-    /// For the core to write elements to.
+    /// The address that the core writes elements to.
     pub(crate) fn as_mut_ptr(&mut self) -> *mut T {
         self.0.as_mut_ptr().cast()
     }
@@ -25,7 +25,7 @@ impl<'a, T> From<&'a mut [MaybeUninit<T>]> for Slots<'a, T> {
 
 impl<'a, T> From<&'a mut [T]> for Slots<'a, T> {
     fn from(values: &'a mut [T]) -> Self {
-        // SAFETY: a `MaybeUninit` is laid out as what it may hold, and only values are written.
+        // SAFETY: a `MaybeUninit<T>` has the layout of a `T`, and only initialised values are written.
         Self(unsafe { &mut *(&raw mut *values as *mut [MaybeUninit<T>]) })
     }
 }

@@ -1,4 +1,4 @@
-"""Where Split would not do the same, the model stays as it is, and the reason is told."""
+"""If Split would not give the same results, the model stays as it is, and the reason is reported."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def pieces(*arguments: Any, **options: Any) -> ModelProto:
 
 
 def with_users(*users: Any, outputs: Any = (), inputs: Any = (), **constants: Any) -> ModelProto:
-    """[7, 3] in pieces of 4 and 3, one of them taken, and other users of the sequence."""
+    """Makes a model that splits [7, 3] into 4 and 3, takes one piece, and uses the sequence elsewhere."""
     nodes = [
         node("SplitToSequence", ["x", "step"], ["q"], name="cut"),
         node("SequenceAt", ["q", "zero"], ["y"], name="take"),
@@ -53,7 +53,7 @@ def input_lengths() -> ModelProto:
 
 
 def hidden_constant() -> ModelProto:
-    """A body's own value hides a constant of the graph around it."""
+    """A value in a body hides a constant of the surrounding graph."""
     made = with_users()
     body = GraphProto(name="body")
     body.node.extend([node("Size", ["x"], ["zero"]), *made.graph.node])
@@ -68,7 +68,7 @@ def hidden_constant() -> ModelProto:
 
 
 def declared_in_a_body() -> ModelProto:
-    """Each branch says that it gives [4, 3]; what it gives depends on an input."""
+    """Each branch declares that it gives [4, 3], but what it gives depends on an input."""
     branches = [helper.make_graph([node("Reshape", ["x", "shape"], [name])], name, [],
                                   [value(name, [4, 3])]) for name in "te"]
     nodes = [
