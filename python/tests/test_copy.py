@@ -33,13 +33,13 @@ def test_into_arrays_of_any_layout() -> None:
 @pytest.mark.parametrize(
     ("out", "error", "message"),
     [
-        ([np.empty(2)], ValueError, "out has 1 entries, the split gives 2 pieces"),
+        ([np.empty(2)], ValueError, "out has 1 entries, but the split gives 2 pieces"),
         ([np.empty(2)] * 3, ValueError, "out has 3 entries"),
         ([np.empty(2), np.empty(3)], ValueError, r"out\[1\].shape\[0\] is 3, the operator gives 2"),
         ([np.empty(2), np.empty((2, 1))], ValueError, r"out\[1\].rank is 2"),
-        ([np.empty(2), np.empty(2, "f4")], TypeError, r"out\[1\] has dtype float32, x has float64"),
+        ([np.empty(2), np.empty(2, "f4")], TypeError, r"out\[1\] has dtype float32, but x has float64"),
         ([np.empty(2), np.empty(2, ">f8")], TypeError, "splitting does not convert"),
-        ([np.empty(2), "two"], TypeError, r"out\[1\] is of <class 'str'>"),
+        ([np.empty(2), "two"], TypeError, r"out\[1\] has type <class 'str'>"),
         ([np.broadcast_to(1.0, 2), None], ValueError, r"out\[0\] is read-only"),
         (None, None, ""),
     ],
@@ -78,7 +78,7 @@ def test_threads(threads: int | None) -> None:
 
 def test_wrong_numbers_of_threads() -> None:
     for wrong in -1, 2**40:
-        with pytest.raises(ValueError, match=f"threads is {wrong}, at least 0 is needed"):
+        with pytest.raises(ValueError, match=f"threads is {wrong}, but must be at least 0"):
             libsplit.copy(np.arange(2), 2, threads=wrong)
 
 

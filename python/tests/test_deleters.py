@@ -54,7 +54,7 @@ def test_the_exception_arrives(make: Callable[[], Any]) -> None:
             [libsplit.Tensor(make()).__dlpack__(max_version=(1, 0)), 1 / 0]
         with pytest.raises(ValueError, match="does not divide"):
             libsplit.Plan(libsplit.Tensor(make()), 4)
-        with pytest.raises(TypeError, match="parts_or_lengths is of"):
+        with pytest.raises(TypeError, match="parts_or_lengths has type"):
             libsplit.copy(make(), "two")  # type: ignore[arg-type]
     gc.collect()
 
