@@ -1,6 +1,6 @@
 """Runs a real model in ONNX Runtime with and without libsplit: the last step of 'make run'.
 
-Before the model stands what turns a frame of OpenCV's into the picture that it wants: blue, green and
+The model is preceded by nodes that turn a frame from OpenCV into the picture that it needs: blue, green and
 red become red, green and blue by a Split and a Concat, as the tool of ONNX Runtime's extensions does it.
 
 Environment: BUILD_DIR, where CMake has built the adapter.

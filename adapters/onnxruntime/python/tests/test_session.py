@@ -54,7 +54,7 @@ def test_one_call_is_enough(split: bytes, tmp_path: pathlib.Path) -> None:
 
 def test_what_is_no_model() -> None:
     wrong: Any = [1, 2]
-    with pytest.raises(TypeError, match="model is of <class 'list'>: pass a path, the bytes"):
+    with pytest.raises(TypeError, match="model has type <class 'list'>: pass a path, the bytes"):
         ls.session(wrong)
 
 
@@ -112,7 +112,7 @@ def test_a_provider_that_is_not_there(split: bytes) -> None:
 def test_options_serve_for_one_session(split: bytes) -> None:
     options = ort.SessionOptions()
     ls.session(split, sess_options=options)
-    with pytest.raises(ValueError, match="give new SessionOptions"):
+    with pytest.raises(ValueError, match="pass new SessionOptions"):
         ls.session(split, sess_options=options)
 
 
