@@ -112,7 +112,7 @@ impl Vector for __m256i {
         unsafe { _mm256_shuffle_epi8(self, index) }
     }
     #[inline(always)]
-    unsafe fn cross_lanes([a, b, ..]: [Self; 4]) -> [Self; 4] {
+    unsafe fn transpose_lanes([a, b, ..]: [Self; 4]) -> [Self; 4] {
         // SAFETY: the CPU has the features of the level.
         let made = unsafe {
             [_mm256_permute2x128_si256::<0x20>(a, b), _mm256_permute2x128_si256::<0x31>(a, b)]

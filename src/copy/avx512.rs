@@ -49,7 +49,7 @@ impl Vector for __m512i {
             8: _mm512_unpacklo_epi64, _mm512_unpackhi_epi64;)
     }
     #[inline(always)]
-    unsafe fn cross_lanes([a, b, c, d]: [Self; 4]) -> [Self; 4] {
+    unsafe fn transpose_lanes([a, b, c, d]: [Self; 4]) -> [Self; 4] {
         // SAFETY: the CPU has the features of the level.
         unsafe {
             let low = [_mm512_shuffle_i32x4::<0x44>(a, b), _mm512_shuffle_i32x4::<0x44>(c, d)];

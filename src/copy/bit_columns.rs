@@ -3,7 +3,7 @@
 // Numbers of bits in a word and of bytes in memory fit whatever they are cast to.
 #![allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)]
 
-use super::bit_rows::{shifted, write_bytes, Packed, Source};
+use super::bit_rows::{shifted, write_bytes, Source, Writer};
 use super::opaque::opaque;
 use super::vector::LINE_BYTES;
 use core::ops::Range;
@@ -30,13 +30,16 @@ pub(super) struct Columns {
 /// # Safety
 /// They must be readable, and the output writable.
 #[inline(always)]
-pub(super) unsafe fn turn<const K: usize, const W: usize>(columns: &Columns, out: &mut Packed) {
+pub(super) unsafe fn transpose<const K: usize, const W: usize>(
+    columns: &Columns,
+    out: &mut Writer,
+) {
     let column_bits = columns.rows * (64 / K as i64);
     let mut first = 0;
     while first < columns.count {
         let count = columns.count.min(first + STRIP_COLUMNS as i64) - first;
         // SAFETY: the caller's promise.
-        unsafe { turn_strip::<K, W>(columns, first, count, out) };
+        unsafe { transpose_strip::<K, W>(columns, first, count, out) };
         first += count;
         let bits = out.bits + count * column_bits;
         out.target = out.target.wrapping_add((bits >> 3) as usize);
@@ -47,13 +50,13 @@ pub(super) unsafe fn turn<const K: usize, const W: usize>(columns: &Columns, out
 /// Copies a strip of columns. What is held of one but the last goes into the first byte of the next.
 ///
 /// # Safety
-/// As [`turn`].
+/// As [`transpose`].
 #[inline(always)]
-unsafe fn turn_strip<const K: usize, const W: usize>(
+unsafe fn transpose_strip<const K: usize, const W: usize>(
     columns: &Columns,
     first: i64,
     count: i64,
-    out: &mut Packed,
+    out: &mut Writer,
 ) {
     let size = 64 / K as i64;
     let mut strip = [[[0; W]; K]; LINE_BYTES / 8];
@@ -138,7 +141,7 @@ impl Columns {
     /// Reads some rows of a strip; the others are zeros.
     ///
     /// # Safety
-    /// As [`turn`].
+    /// As [`transpose`].
     #[inline(always)]
     unsafe fn fill<const K: usize, const W: usize>(
         &self,

@@ -21,14 +21,14 @@ pub(super) fn ones(bits: i64) -> u64 {
 }
 
 /// The output: whole bytes up to `target`, and less than a byte that is held.
-pub(super) struct Packed {
+pub(super) struct Writer {
     pub target: *mut u8,
     pub end: *mut u8,
     pub held: u64,
     pub bits: i64,
 }
 
-impl Packed {
+impl Writer {
     /// Adds up to [`PUSH_BITS`] bits. The seven bytes that follow may be overwritten, up to the end: they come later.
     ///
     /// # Safety
@@ -55,7 +55,7 @@ impl Packed {
     /// Writes the last byte, if part of it is held.
     ///
     /// # Safety
-    /// As [`Packed::push`].
+    /// As [`Writer::push`].
     pub(super) unsafe fn finish(&self) {
         if self.bits > 0 {
             // SAFETY: the caller's promise.
@@ -111,9 +111,9 @@ impl Source {
     /// Copies bits of one run.
     ///
     /// # Safety
-    /// They must be readable, and as [`Packed::push`].
+    /// They must be readable, and as [`Writer::push`].
     #[inline(always)]
-    pub(super) unsafe fn push_run(&self, out: &mut Packed, mut bit: i64, mut bits: i64) {
+    pub(super) unsafe fn push_run(&self, out: &mut Writer, mut bit: i64, mut bits: i64) {
         // SAFETY: the caller's promise.
         unsafe {
             // Without room for whole chunks the last bits are left.
@@ -139,7 +139,7 @@ impl Source {
 
     /// Whether so many bytes may be read from a bit on, and written.
     #[inline(always)]
-    fn has_room(&self, out: &Packed, bit: i64, bytes: usize) -> bool {
+    fn has_room(&self, out: &Writer, bit: i64, bytes: usize) -> bool {
         self.readable.wrapping_sub(self.byte(bit) as usize).cast_signed() >= bytes.cast_signed()
             && out.end as usize - out.target as usize >= bytes
     }
@@ -149,8 +149,8 @@ impl Source {
     /// # Safety
     /// As [`Source::push_run`], with room behind it.
     #[inline(always)]
-    unsafe fn push_long(&self, out: &mut Packed, bit: i64, bits: i64) {
-        let Packed { target, held, bits: before, .. } = *out;
+    unsafe fn push_long(&self, out: &mut Writer, bit: i64, bits: i64) {
+        let Writer { target, held, bits: before, .. } = *out;
         let bytes = ((before + bits) >> 3) as usize;
         let second = bit + 8 - before;
         let (at, shift) = (self.byte(second), second & 7);
@@ -190,7 +190,7 @@ impl Source {
         }
         let target: *mut u8 = words.as_mut_ptr().cast();
         let mut out =
-            Packed { target, end: target.wrapping_add(size_of_val(words)), held: 0, bits: 0 };
+            Writer { target, end: target.wrapping_add(size_of_val(words)), held: 0, bits: 0 };
         // SAFETY: the caller's promise.
         unsafe {
             self.push_run(&mut out, bit, bits);
@@ -240,18 +240,18 @@ pub(super) struct Row {
     /// Bits of an element.
     pub size: i64,
     /// Whether there may be pages between runs.
-    pub is_apart: bool,
+    pub are_far: bool,
 }
 
 impl Row {
     /// Copies some bits, counted as if the row were packed.
     ///
     /// # Safety
-    /// They must be readable, and as [`Packed::push`].
+    /// They must be readable, and as [`Writer::push`].
     #[inline(always)]
-    unsafe fn pack_runs(&self, out: &mut Packed, bits: Range<i64>) {
+    unsafe fn pack_runs(&self, out: &mut Writer, bits: Range<i64>) {
         let Self { mut source, step, run, .. } = *self;
-        let mut to = Packed { ..*out };
+        let mut to = Writer { ..*out };
         let (index, mut within) = div_rem_signed(bits.start, run);
         let (mut begin, mut left) =
             (self.begin.wrapping_add(step.wrapping_mul(index)), bits.end - bits.start);
@@ -260,12 +260,12 @@ impl Row {
         unsafe {
             while left > 0 {
                 let some = left.min(run - within);
-                if self.is_apart {
+                if self.are_far {
                     source.readable = source.byte(begin.wrapping_add(run + 7)) as usize;
                 }
                 source.push_run(&mut to, begin.wrapping_add(within), some);
                 (begin, within, left) = (begin.wrapping_add(step), 0, left - some);
-                if !self.is_apart {
+                if !self.are_far {
                     let done = if left < MANY_RUNS * run {
                         0
                     } else if self.size == 4 && run <= PUSH_BITS {
@@ -297,7 +297,7 @@ impl Row {
     /// # Safety
     /// As [`pack`].
     #[inline(always)]
-    unsafe fn pack_groups<const G: usize>(&self, out: &mut Packed, begin: i64, left: i64) -> i64 {
+    unsafe fn pack_groups<const G: usize>(&self, out: &mut Writer, begin: i64, left: i64) -> i64 {
         let Self { source, step, run, size, .. } = *self;
         let runs = 8 >> size.trailing_zeros();
         let (parts, group_bytes) = (div_rem_signed(G as i64, runs).0, (runs * run / 8) as usize);
@@ -348,9 +348,9 @@ impl Row {
 /// Copies some bits of a row, counted as if it were packed.
 ///
 /// # Safety
-/// They must be readable, and as [`Packed::push`].
+/// They must be readable, and as [`Writer::push`].
 #[inline(always)]
-pub(super) unsafe fn pack(row: &Row, out: &mut Packed, bits: Range<i64>) {
+pub(super) unsafe fn pack(row: &Row, out: &mut Writer, bits: Range<i64>) {
     let mut start = bits.start;
     // SAFETY: the caller's promise.
     unsafe {
@@ -421,8 +421,8 @@ unsafe fn take<const E: usize>(
         // SAFETY: the caller's promise.
         unsafe {
             let from = source.offset(step * at as isize);
-            for (to, (ahead, shift)) in places.into_iter().enumerate() {
-                byte |= (from.offset(ahead).read() >> shift & ((1 << size) - 1)) << (to * size);
+            for (to, (offset, shift)) in places.into_iter().enumerate() {
+                byte |= (from.offset(offset).read() >> shift & ((1 << size) - 1)) << (to * size);
             }
             target.add(at).write(byte);
         }

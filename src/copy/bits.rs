@@ -9,7 +9,7 @@
 #![allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)]
 
 use super::bit_columns::{Columns, LEAST_COLUMNS};
-use super::bit_rows::{ones, Packed, Row, Source};
+use super::bit_rows::{ones, Row, Source, Writer};
 use super::call::{Call, PAGE_BYTES};
 use crate::math::div_rem_signed;
 use crate::parts::{Part, Transfer};
@@ -102,8 +102,8 @@ impl Layout {
         if has_holes {
             source.readable = source.byte(begin.max(last) + self.run + 7) as usize;
         }
-        let is_apart = has_holes && step.unsigned_abs() >= 8 * PAGE_BYTES as u64;
-        Row { source, begin, step, run: self.run, size, is_apart }
+        let are_far = has_holes && step.unsigned_abs() >= 8 * PAGE_BYTES as u64;
+        Row { source, begin, step, run: self.run, size, are_far }
     }
 
     fn axis(&self, at: usize) -> Axis {
@@ -133,7 +133,7 @@ pub(super) unsafe fn copy(transfer: &Transfer<'_>, part: &Part, call: &Call, byt
     let row_bits = layout.axis(0).extent * layout.run;
     let (target, end) =
         (part.target.wrapping_add(bytes.start), part.target.wrapping_add(bytes.end));
-    let mut out = Packed { target, end, held: 0, bits: 0 };
+    let mut out = Writer { target, end, held: 0, bits: 0 };
     let source = Source { bytes: transfer.source, readable: call.readable_end as usize };
     let (mut bit, end) = (8 * bytes.start as i64, layout.total.min(8 * bytes.end as i64));
     while bit < end {
@@ -142,7 +142,7 @@ pub(super) unsafe fn copy(transfer: &Transfer<'_>, part: &Part, call: &Call, byt
         // SAFETY: the caller's promise.
         bit += unsafe {
             if let Some(columns) = columns.filter(|_| within == 0) {
-                let [of_4, of_2] = call.machine.kernels.turn;
+                let [of_4, of_2] = call.machine.kernels.transpose_bits;
                 (if size == 4 { of_4 } else { of_2 })(&columns, &mut out);
                 columns.count * row_bits
             } else {
@@ -152,7 +152,7 @@ pub(super) unsafe fn copy(transfer: &Transfer<'_>, part: &Part, call: &Call, byt
                 if row.step == 0 && row.run == size {
                     row.repeat(call, &mut out, count);
                 } else {
-                    (call.machine.kernels.pack)(&row, &mut out, bits);
+                    (call.machine.kernels.pack_bits)(&row, &mut out, bits);
                 }
                 count
             }
@@ -167,7 +167,7 @@ impl Row {
     ///
     /// # Safety
     /// As [`pack`].
-    unsafe fn repeat(&self, call: &Call, out: &mut Packed, bits: i64) {
+    unsafe fn repeat(&self, call: &Call, out: &mut Writer, bits: i64) {
         // SAFETY: the caller's promise.
         let element = unsafe { self.source.read(self.begin, self.size) } & ones(self.size);
         let all = u64::MAX.checked_div(ones(self.size)).unwrap_or(0).wrapping_mul(element);
@@ -177,7 +177,7 @@ impl Row {
         let readable = bytes as usize + size_of_val(&many);
         let row = Row { source: Source { bytes, readable }, begin: 0, step: 0, run, ..*self };
         // SAFETY: as above.
-        unsafe { (call.machine.kernels.pack)(&row, out, 0..bits) };
+        unsafe { (call.machine.kernels.pack_bits)(&row, out, 0..bits) };
     }
 }
 

@@ -1,5 +1,5 @@
-//! What is decided once for a copy, and how runs, groups and squares of units are moved by it: through the caches or past
-//! them, and how near to the ends of what may be read.
+//! What is decided once per call, and how runs, groups and blocks of units are then moved: through the caches or past
+//! them, and without reading what must not be read.
 
 use super::machine::{Machine, LEAST_PAST_BYTES, LEAST_STREAMED_BYTES};
 use super::parallel::{Executor, Streaming};
@@ -15,51 +15,51 @@ use crate::shape::{self, usize_of};
 use core::ops::Range;
 use core::ptr::null_mut;
 
-/// No system has smaller pages: what lies between elements that are nearer than this to each other is readable.
+/// No system has smaller pages, so what lies between elements that are closer together than this is readable.
 pub(super) const PAGE_BYTES: usize = 4096;
 
 impl<'a> Shuffle<'a> {
-    /// So many turns from a group on.
+    /// Returns so many turns, beginning with a group.
     fn turns(&self, begin: usize, count: usize) -> Turns<'a> {
         let program = self.program;
-        let ahead = program.group.from.wrapping_mul(begin.cast_signed());
+        let offset = program.group.from.wrapping_mul(begin.cast_signed());
         Turns {
             program,
-            source: self.source.wrapping_offset(ahead),
+            source: self.source.wrapping_offset(offset),
             targets: self.targets,
             at: self.at + begin * program.group.bytes(),
             count,
             next: self.next,
-            ahead: self.ahead,
+            distance: self.distance,
         }
     }
 }
 
-/// What all of a copy has in common.
+/// What all kernel calls of a copy have in common.
 #[derive(Clone, Copy)]
 pub(super) struct Call {
     pub machine: Machine,
-    /// Whether outputs go to memory past the caches.
+    /// Whether outputs are written past the caches.
     pub past: bool,
-    /// Where the input ends. All of it may be read, unless there are pages between its elements.
+    /// The end of the input. All of it may be read, unless there are pages between its elements.
     pub readable_end: *const u8,
     pub has_holes: bool,
 }
 
-/// Groups of units that follow each other in each target.
+/// Groups for a program to copy, which follow each other in each target.
 #[derive(Clone, Copy)]
 pub(super) struct Shuffle<'a> {
     pub program: &'a Program,
     pub source: *const u8,
-    /// Pieces, as far from each other in the input as those of the program.
+    /// The targets of pieces, which are as far apart in the input as those of the program.
     pub targets: &'a [*mut u8],
-    /// Bytes of each target that lie before.
+    /// Bytes of each target that come before these groups.
     pub at: usize,
     pub count: usize,
     pub readable_end: *const u8,
     pub next: *const u8,
-    /// Bytes from what is read to what is asked for meanwhile; 0: what is next is.
-    pub ahead: isize,
+    /// The prefetch distance: bytes from what is read to what is prefetched meanwhile; if 0, `next` is prefetched.
+    pub distance: isize,
 }
 
 impl Call {
@@ -81,8 +81,8 @@ impl Call {
         Self { machine, past, readable_end, has_holes: has_holes(transfer) }
     }
 
-    /// Where what may be read ends for `rows` rows, `from` bytes apart, that have `bytes` each. Where pages may lie between
-    /// rows, that is nowhere: only what is asked for may be read.
+    /// Returns the end of what may be read for `rows` rows of `bytes` bytes each, `from` bytes apart. Where pages may
+    /// lie between rows, it is null: nothing but the rows themselves may be read.
     pub(super) fn readable_end(
         &self,
         source: *const u8,
@@ -100,39 +100,39 @@ impl Call {
         source.wrapping_offset(last).wrapping_add(bytes)
     }
 
-    /// Whether there may be a page between what is so many bytes apart.
+    /// Returns whether there may be a page between places that are so many bytes apart.
     pub(super) fn is_far(&self, step: isize) -> bool {
         self.has_holes && step.unsigned_abs() >= PAGE_BYTES
     }
 
-    /// Moves rows of runs.
+    /// Copies runs at equal distances.
     ///
     /// # Safety
-    /// The runs must be readable and writable, and the source up to its end.
+    /// The runs must be readable and writable, and the source readable up to `readable_end`.
     #[inline]
-    pub(super) unsafe fn rows(&self, runs: &Runs, stages: &mut Stages, next: *const u8) {
+    pub(super) unsafe fn copy_runs(&self, runs: &Runs, stages: &mut Stages, next: *const u8) {
         // SAFETY: the caller's promise.
         unsafe {
             if !self.past {
-                return (self.machine.kernels.rows)(runs);
+                return (self.machine.kernels.copy_runs)(runs);
             }
             let are_lines = runs.run.is_multiple_of(LINE_BYTES)
                 && (runs.target as usize | runs.to.unsigned_abs()).is_multiple_of(LINE_BYTES);
             if runs.run >= LEAST_STREAMED_BYTES || are_lines {
-                return (self.machine.kernels.stream)(runs, next);
+                return (self.machine.kernels.stream_runs)(runs, next);
             }
             if runs.to != runs.run.cast_signed() {
-                return (self.machine.kernels.rows)(runs);
+                return (self.machine.kernels.copy_runs)(runs);
             }
             let kernels = self.machine.kernels;
-            let some = div(stages.share(1, kernels), runs.run).max(1);
+            let some = div(stages.divide(1, kernels), runs.run).max(1);
             let (mut done, mut next) = (0, next);
             while done < runs.count {
                 let count = some.min(runs.count - done);
                 let source =
                     runs.source.wrapping_offset(runs.from.wrapping_mul(done.cast_signed()));
                 let target = stages.room(0, runs.target.wrapping_add(done * runs.run), kernels);
-                (kernels.rows)(&Runs { source, target, count, ..*runs });
+                (kernels.copy_runs)(&Runs { source, target, count, ..*runs });
                 stages.push(0, runs.run * count, next, kernels);
                 next = next.wrapping_add(runs.run * count);
                 done += count;
@@ -140,29 +140,29 @@ impl Call {
         }
     }
 
-    /// Moves groups by a program, and by units what its windows must not read.
+    /// Copies groups by their program, and unit by unit where its windows would read what must not be read.
     ///
     /// # Safety
-    /// The groups must be readable and writable, and the source up to its end.
+    /// The groups must be readable and writable, and the source readable up to `readable_end`.
     pub(super) unsafe fn shuffle(&self, all: &Shuffle<'_>, stages: &mut Stages) {
         let &Shuffle { program, targets, count, .. } = all;
         let mut done = 0;
-        // As many pieces as the program makes; the last ones may be made together with some that have been.
+        // As many pieces as the program makes; the last ones may be made together with some that are done already.
         let together = program.together(targets.len());
         while done < targets.len() {
             let first = done.min(targets.len().saturating_sub(together));
             let some = targets.get(first..first + together).unwrap_or_default();
-            let ahead = program.apart.wrapping_mul(first.cast_signed());
+            let offset = program.apart.wrapping_mul(first.cast_signed());
             let next = all.next.wrapping_add(done * count * program.group.bytes());
             let some =
-                Shuffle { source: all.source.wrapping_offset(ahead), targets: some, next, ..*all };
+                Shuffle { source: all.source.wrapping_offset(offset), targets: some, next, ..*all };
             // SAFETY: the caller's promise.
             unsafe { self.shuffle_some(&some, stages) };
             done = first + together;
         }
     }
 
-    /// The same of as many pieces as the program makes.
+    /// Copies the groups of as many pieces as the program makes at a time.
     unsafe fn shuffle_some(&self, all: &Shuffle<'_>, stages: &mut Stages) {
         let &Shuffle { program, count, .. } = all;
         let begins = Self::begins(all);
@@ -173,7 +173,7 @@ impl Call {
             let to_line = Self::groups_to_line(all, begin).filter(|_| program.makes_lines());
             let first = to_line.map(|groups| (begin + groups).min(count));
             let end = match first {
-                // Halves of lines are put together first.
+                // Registers of half a line must be joined in a stage first.
                 Some(first) if self.past && program.register.bytes == LINE_BYTES => {
                     let reached = self.staged_turns(all, &begins, begin..first, stages);
                     let is_line = reached == first;
@@ -186,7 +186,8 @@ impl Call {
                 }
                 _ if self.past => self.staged_turns(all, &begins, begin..count, stages),
                 Some(first) if begin < first => {
-                    // A whole turn, of which the first one that begins a line makes some again.
+                    // A whole turn up to the first group that begins a line; the next turn makes some of its groups
+                    // again.
                     let head = begin..(begin + program.groups).max(first).min(count);
                     let reached = Self::turns(all, &begins, head, false);
                     Self::turns(all, &begins, first.min(reached)..count, false)
@@ -197,7 +198,7 @@ impl Call {
         }
     }
 
-    /// The groups at which turns may begin: the windows of a turn must lie within what may be read.
+    /// Returns the groups at which a turn may begin: all its windows must lie within what may be read.
     fn begins(all: &Shuffle<'_>) -> Range<usize> {
         let &Shuffle { program, count, .. } = all;
         let others = all.targets.len().saturating_sub(program.pieces);
@@ -206,7 +207,8 @@ impl Call {
         let end = all.readable_end as usize;
         let from = program.group.from;
         if from < 0 {
-            // The first ones may have nothing behind them, and groups that are not there lie below the input.
+            // Windows of the first groups may reach beyond the end, and those of groups after the last lie below the
+            // input.
             let first = top.saturating_sub(end).div_ceil(from.unsigned_abs());
             return first..(count + 1).saturating_sub(program.groups);
         }
@@ -220,8 +222,8 @@ impl Call {
         }
     }
 
-    /// Moves groups by whole turns, none of which writes behind them. Through the caches, where registers are filled, the last
-    /// one makes some again that have been made. Returns how far they have come.
+    /// Copies groups by whole turns, none of which writes beyond them, and returns the group after the last one.
+    /// Through the caches, if turns fill their registers, the last turn makes some groups again that are done already.
     unsafe fn turns(
         all: &Shuffle<'_>,
         begins: &Range<usize>,
@@ -253,7 +255,8 @@ impl Call {
         begin + made
     }
 
-    /// The same by way of stages, which have room for what turns write behind their groups.
+    /// Copies groups by whole turns like `turns`, by way of stages, which have room for what turns write beyond their
+    /// groups.
     unsafe fn staged_turns(
         &self,
         all: &Shuffle<'_>,
@@ -265,7 +268,7 @@ impl Call {
         let (bytes, kernels) = (program.group.bytes(), self.machine.kernels);
         let (mut done, mut next) = (groups.start, all.next);
         // SAFETY: the caller's promise.
-        let room = unsafe { stages.share(all.targets.len(), kernels) };
+        let room = unsafe { stages.divide(all.targets.len(), kernels) };
         let most = div(room, bytes * program.groups);
         if most == 0 {
             // SAFETY: as above.
@@ -276,7 +279,7 @@ impl Call {
             let turns = (div(left, program.groups) + 1).min(most);
             let some = (turns * program.groups).min(groups.end - done);
             let mut targets = [null_mut(); MAX_OUTPUTS];
-            // SAFETY: the caller's promise, and there is room for as many.
+            // SAFETY: the caller's promise, and the stages have room for so many turns.
             unsafe {
                 for (number, (slot, target)) in targets.iter_mut().zip(all.targets).enumerate() {
                     let target = target.wrapping_add(all.at + done * bytes);
@@ -295,7 +298,7 @@ impl Call {
         done
     }
 
-    /// How many groups there are before all targets begin a line, if they do so together.
+    /// Returns how many groups come before all targets begin a line, if they do so together.
     fn groups_to_line(all: &Shuffle<'_>, begin: usize) -> Option<usize> {
         let bytes = all.program.group.bytes();
         let first = all.targets.first().map_or(0, |target| *target as usize % LINE_BYTES);
@@ -303,7 +306,8 @@ impl Call {
             return None;
         }
         let over = (first + all.at + begin * bytes).wrapping_neg() % LINE_BYTES;
-        // The least number of groups that makes so many bytes of a line: divided by an odd number, which has an inverse.
+        // The fewest groups of which `over` bytes complete a line: modulo a line, the odd part of `bytes` has an
+        // inverse.
         let (twos, odd) = (bytes.trailing_zeros(), bytes >> bytes.trailing_zeros());
         if over.trailing_zeros() < twos && over != 0 {
             return None;
@@ -314,7 +318,7 @@ impl Call {
         Some((over >> twos).wrapping_mul(inverse) % (LINE_BYTES >> twos.min(6)))
     }
 
-    /// Moves groups unit by unit.
+    /// Copies groups unit by unit.
     #[inline(never)]
     unsafe fn units(&self, all: &Shuffle<'_>, begin: usize, end: usize) {
         if begin == end {
@@ -338,20 +342,20 @@ impl Call {
                     readable_end: source,
                 };
                 // SAFETY: within the groups.
-                unsafe { (self.machine.kernels.rows)(&runs) };
+                unsafe { (self.machine.kernels.copy_runs)(&runs) };
             }
         }
     }
 
-    /// Asks for bytes of rows that are read later.
-    pub(super) fn ask(&self, source: *const u8, rows: usize, from: isize, bytes: usize) {
-        (self.machine.kernels.ask)(source, rows, from, bytes);
+    /// Prefetches some bytes of each row; they are read later.
+    pub(super) fn prefetch_rows(&self, source: *const u8, rows: usize, from: isize, bytes: usize) {
+        (self.machine.kernels.prefetch)(source, rows, from, bytes);
     }
 
-    /// Transposes a block: past the caches at once where all targets begin lines, and else by stages.
+    /// Transposes a block: past the caches directly if all targets begin lines, and otherwise by way of stages.
     ///
     /// # Safety
-    /// As the kernel's.
+    /// As for the kernel.
     pub(super) unsafe fn transpose(&self, block: &Block<'_>, stages: &mut Stages) {
         let kernels = self.machine.kernels;
         let [through, by_lines] = kernels.transpose(block);
@@ -360,14 +364,14 @@ impl Call {
             if !self.past || block.rows * block.tile.unit < 2 * LINE_BYTES {
                 through(block);
             } else if block.begins_lines() {
-                through(&block.without(by_lines(block)));
+                through(&block.skip(by_lines(block)));
             } else {
                 stages.transpose(block, through, kernels);
             }
         }
     }
 
-    /// What must follow the last store past the caches.
+    /// Fences the stores past the caches; must follow the last one.
     pub(super) fn finish(&self) {
         if self.past {
             (self.machine.kernels.fence)();
@@ -375,8 +379,8 @@ impl Call {
     }
 }
 
-/// Whether there may be pages between elements of the input: taken by size of step, each axis must begin within a page
-/// behind what the smaller ones reach.
+/// Returns whether there may be pages between elements of the input: in order of stride, each axis must begin less than
+/// a page behind what the smaller ones reach.
 fn has_holes(transfer: &Transfer<'_>) -> bool {
     let geometry = &transfer.geometry;
     let Some(strides) = transfer.strides else { return false };
@@ -400,18 +404,18 @@ fn has_holes(transfer: &Transfer<'_>) -> bool {
     }
 }
 
-/// Whether a copy goes to memory past the caches: where these do not hold what is read and what is written.
+/// Returns whether a copy goes past the caches: it does if they cannot hold both what is read and what is written.
 fn is_past(machine: &Machine, transfer: &Transfer<'_>, executor: Option<&dyn Executor>) -> bool {
-    let held = match executor.map_or(Streaming::Auto, Executor::streaming) {
-        Streaming::Auto => machine.held_bytes,
-        Streaming::OutputsReadNext => machine.held_bytes.saturating_mul(2),
+    let cached = match executor.map_or(Streaming::Auto, Executor::streaming) {
+        Streaming::Auto => machine.cached_bytes,
+        Streaming::OutputsReadNext => machine.cached_bytes.saturating_mul(2),
         Streaming::Never => return false,
     };
     let moved = transfer.bytes.saturating_add(bytes_read(transfer));
-    moved > machine.least(held) && transfer.bytes > machine.least(LEAST_PAST_BYTES)
+    moved > machine.threshold(cached) && transfer.bytes > machine.threshold(LEAST_PAST_BYTES)
 }
 
-/// Bytes of input: those that are repeated count once, and of elements that are apart whole lines are read.
+/// Returns the bytes of input that are fetched: repeated ones count once, and elements that are apart cost whole lines.
 fn bytes_read(transfer: &Transfer<'_>) -> usize {
     let geometry = &transfer.geometry;
     let Some(strides) = transfer.strides else { return transfer.bytes };

@@ -1,4 +1,4 @@
-//! What each way of moving units costs: the one choice of a method. Costs count what is issued for a line of output.
+//! What each method of moving units costs, and so the choice of one. Costs count what is issued for a line of output.
 
 use super::call::Call;
 use super::machine::{CYCLE, LEAST_PROGRAM_UNITS, LONGEST_UNIT_BYTES, RUN_COST, STAGE_COST};
@@ -10,15 +10,15 @@ use crate::math::div;
 /// How units are moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Method {
-    /// Each by itself.
+    /// One by one.
     Runs,
     /// By a program.
     Shuffle,
-    /// By squares of them.
+    /// By tiles that are transposed.
     Transpose,
 }
 
-/// What each method costs for some units; `None` where they cannot be moved so, or it was not worth a look.
+/// What each method costs for some units; `None` if it cannot move them, or was not worth considering.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Costs {
     pub runs: usize,
@@ -27,7 +27,7 @@ pub(super) struct Costs {
 }
 
 impl Costs {
-    /// The cheapest method.
+    /// Returns the cheapest method.
     pub(super) fn best(&self) -> Method {
         let transpose = self.transpose.unwrap_or(usize::MAX);
         let shuffle = self.shuffle.unwrap_or(usize::MAX);
@@ -41,19 +41,19 @@ impl Costs {
     }
 }
 
-/// Whether units are so short that they may be put together in registers.
+/// Returns whether units are short enough to be arranged within registers.
 pub(super) fn is_short(unit: usize) -> bool {
     unit < LONGEST_UNIT_BYTES
 }
 
-/// Units one by one. Past the caches they are put together in a stage, if they follow each other.
+/// Returns the cost of moving units one by one. Past the caches, contiguous ones are joined in a stage.
 pub(super) fn of_runs(call: &Call, unit: usize, are_packed: bool) -> usize {
     let stage = if call.past && are_packed { STAGE_COST } else { 0 };
     stage + div(LINE_BYTES * RUN_COST * unit.div_ceil(32), unit)
 }
 
-/// By a program, which is made here; `None` if there is none, or units are too few or too long for one.
-pub(super) fn of_program(
+/// Makes a program and returns its cost; `None` if there is none, or units are too few or too long for one.
+pub(super) fn make_program(
     call: &Call,
     program: &mut Program,
     group: Group,
@@ -61,27 +61,28 @@ pub(super) fn of_program(
     count: usize,
 ) -> Option<usize> {
     let units = count.saturating_mul(group.units);
-    if !is_short(group.unit) || units < call.machine.least(LEAST_PROGRAM_UNITS) {
+    if !is_short(group.unit) || units < call.machine.threshold(LEAST_PROGRAM_UNITS) {
         return None;
     }
-    // Windows reach beyond units, where there may be a page between those of a group.
+    // Windows reach beyond units, and there may be a page between those of a group.
     if call.is_far(group.apart) {
         return None;
     }
     let is_made = program.groups > 0
         && program.group == group
-        && (pieces, apart) == (program.wanted, program.apart);
+        && (pieces, apart) == (program.requested, program.apart);
     (is_made || program.make(group, (pieces, apart), call.machine.kernels, call.past))
-        .then(|| of_steps(call, program))
+        .then(|| of_program(call, program))
 }
 
-/// The same of a program that is there.
-pub(super) fn of_steps(call: &Call, program: &Program) -> usize {
+/// Returns the cost of a program that has been made.
+pub(super) fn of_program(call: &Call, program: &Program) -> usize {
     let stage = if call.past && !program.makes_lines() { STAGE_COST } else { 0 };
     stage + program.cost()
 }
 
-/// By squares; `None` where there are none of such units, or too few rows or columns.
+/// Returns the cost of transposing tiles; `None` if there is no tile of such units, or there are too few rows or
+/// columns.
 pub(super) fn of_transpose(
     call: &Call,
     unit: usize,

@@ -1,4 +1,4 @@
-//! What a copy will do, as text for people.
+//! Describes what a copy will do, as text for people.
 
 use super::call::Call;
 use super::cost::{Costs, Method};
@@ -7,12 +7,12 @@ use super::nest::Nest;
 use super::piece::Choice;
 use super::program::Program;
 use super::rows::Rows;
-use super::{parallel, pieces, small};
+use super::{joined, parallel, small};
 use crate::parts::Transfer;
 use crate::text::Text;
 
-/// Writes the normal form, the method with what others would cost, the level, and whether it goes past the caches. Of
-/// pieces that are not alike, the first stands for all. Addresses do not matter.
+/// Writes the normal form, the method and what the others would cost, the level, and whether the copy goes past the
+/// caches. If pieces differ, the first stands for all. Addresses do not matter.
 pub(crate) fn describe(transfer: &Transfer<'_>, text: &mut Text<'_>) {
     let machine = Machine::here();
     if transfer.bytes == 0 {
@@ -30,7 +30,7 @@ pub(crate) fn describe(transfer: &Transfer<'_>, text: &mut Text<'_>) {
         rows.describe(transfer, text);
     } else if transfer.geometry.dtype.is_sub_byte() {
         text.text("\nbits: runs of elements that share bytes are shifted into place");
-    } else if let Some(piece) = pieces(transfer).next() {
+    } else if let Some(piece) = joined(transfer).next() {
         let mut nest = Nest::NONE;
         nest.make(transfer, &piece.part, piece.step);
         text.text("\npiece: unit ").count(nest.unit).text(" bytes, axes");
@@ -43,12 +43,12 @@ pub(crate) fn describe(transfer: &Transfer<'_>, text: &mut Text<'_>) {
     text.text("\n").text(machine.kernels.name).text(", machine ").text(machine.name());
     text.text(if call.past { ", past the caches" } else { ", through the caches" });
     text.text(" (past them above ")
-        .count(machine.held_bytes)
+        .count(machine.cached_bytes)
         .text(" bytes read and written), up to ");
     text.count(parallel::most_tasks(transfer.bytes)).text(" tasks of use");
 }
 
-/// Writes the method and the costs of all, in cycles for 64 bytes of output.
+/// Writes the chosen method and the costs of all, in cycles for 64 bytes of output.
 pub(super) fn costs(costs: &Costs, text: &mut Text<'_>) {
     let name = |method| match method {
         Method::Runs => "runs",

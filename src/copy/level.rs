@@ -1,10 +1,10 @@
 //! The kernels of each level of CPU features: every one of them written once, over the level's registers.
 
 use super::bit_columns::{self, Columns};
-use super::bit_rows::{self, Packed, Row};
+use super::bit_rows::{self, Row, Writer};
+use super::pick_words;
 use super::program::Register;
 use super::runs::{self, Runs};
-use super::shares;
 use super::shuffle::{self, Turns};
 use super::stream;
 use super::tile::{self, Block};
@@ -36,18 +36,18 @@ pub(super) struct Kernels {
     pub register: Register,
     pub words: Register,
     pub copy: unsafe fn(*const u8, *mut u8, usize),
-    pub rows: unsafe fn(&Runs),
-    pub stream: unsafe fn(&Runs, *const u8),
+    pub copy_runs: unsafe fn(&Runs),
+    pub stream_runs: unsafe fn(&Runs, *const u8),
     /// By the power of two that units are once rows are merged: through the caches, and past them by whole
     /// lines. They return how many rows they have done.
     pub transpose: [[Transpose; 2]; 5],
     /// The same where rows are merged, from units of 2 to 8 bytes.
     pub transpose_merged: [[Transpose; 2]; 3],
     /// Of elements that share bytes: rows, and columns of 4 bits and of 2.
-    pub pack: unsafe fn(&Row, &mut Packed, Range<i64>),
-    pub turn: [unsafe fn(&Columns, &mut Packed); 2],
+    pub pack_bits: unsafe fn(&Row, &mut Writer, Range<i64>),
+    pub transpose_bits: [unsafe fn(&Columns, &mut Writer); 2],
     /// Asks for what is read later: a place, rows, bytes from one to the next, and of each.
-    pub ask: fn(*const u8, usize, isize, usize),
+    pub prefetch: fn(*const u8, usize, isize, usize),
     pub fence: fn(),
 }
 
@@ -75,14 +75,14 @@ macro_rules! kernels {
             unsafe { runs::copy::<$moves>(source, target, bytes) }
         }
         $(#[$feature])?
-        unsafe fn rows(runs: &Runs) {
+        unsafe fn copy_runs(runs: &Runs) {
             // SAFETY: as above.
-            unsafe { runs::rows::<$moves>(runs) }
+            unsafe { runs::copy_runs::<$moves>(runs) }
         }
         $(#[$feature])?
-        unsafe fn stream(runs: &Runs, next: *const u8) {
+        unsafe fn stream_runs(runs: &Runs, next: *const u8) {
             // SAFETY: as above.
-            unsafe { stream::rows::<V>(runs, next) }
+            unsafe { stream::stream_runs::<V>(runs, next) }
         }
         $(#[$feature])?
         unsafe fn shuffle<const PAST: bool>(turns: &Turns<'_>) {
@@ -90,19 +90,19 @@ macro_rules! kernels {
             unsafe { shuffle::run::<V, PAST>(turns) }
         }
         $(#[$feature])?
-        unsafe fn shares(turns: &Turns<'_>) {
+        unsafe fn pick_words(turns: &Turns<'_>) {
             // SAFETY: as above.
-            unsafe { shares::run::<$words>(turns) }
+            unsafe { pick_words::run::<$words>(turns) }
         }
         kernels!(@ $transposes [$(#[$feature])?]);
         Kernels {
             level: Level::$level,
             name: $name,
             register: Register::of::<V>([shuffle::<false>, shuffle::<{ <V as Vector>::BYTES == LINE_BYTES }>]),
-            words: Register::of::<$words>([shares; 2]),
+            words: Register::of::<$words>([pick_words; 2]),
             copy,
-            rows,
-            stream,
+            copy_runs,
+            stream_runs,
             transpose: [
                 [transpose::<1, 16, false>, by_lines::<1, 16, false>],
                 [transpose::<2, 8, false>, by_lines::<2, 8, false>],
@@ -115,9 +115,9 @@ macro_rules! kernels {
                 [transpose::<4, 4, true>, by_lines::<4, 4, true>],
                 [transpose::<8, 2, true>, by_lines::<8, 2, true>],
             ],
-            pack: $bits::pack,
-            turn: [$bits::turn::<16, 4>, $bits::turn::<32, 2>],
-            ask: stream::ask::<V>,
+            pack_bits: $bits::pack,
+            transpose_bits: [$bits::transpose::<16, 4>, $bits::transpose::<32, 2>],
+            prefetch: stream::prefetch_rows::<V>,
             fence: <V as Vector>::fence,
         }
     }};
@@ -148,14 +148,14 @@ macro_rules! bits {
         mod $name {
             use super::*;
             $(#[$feature])?
-            pub(super) unsafe fn pack(row: &Row, out: &mut Packed, bits: Range<i64>) {
+            pub(super) unsafe fn pack(row: &Row, out: &mut Writer, bits: Range<i64>) {
                 // SAFETY: what the kernel needs, and the CPU has the features.
                 unsafe { bit_rows::pack(row, out, bits) }
             }
             $(#[$feature])?
-            pub(super) unsafe fn turn<const K: usize, const W: usize>(columns: &Columns, out: &mut Packed) {
+            pub(super) unsafe fn transpose<const K: usize, const W: usize>(columns: &Columns, out: &mut Writer) {
                 // SAFETY: as above.
-                unsafe { bit_columns::turn::<K, W>(columns, out) }
+                unsafe { bit_columns::transpose::<K, W>(columns, out) }
             }
         }
     };

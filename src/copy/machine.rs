@@ -24,10 +24,10 @@ pub(super) const SMALL_BYTES: usize = 128 << 10;
 /// Outputs of fewer bytes stay in the caches, however small these say they are.
 pub(super) const LEAST_PAST_BYTES: usize = 1 << 20;
 /// So far ahead of what is sent past the caches its input is asked for.
-pub(super) const AHEAD_BYTES: usize = 2 << 10;
+pub(super) const PREFETCH_BYTES: usize = 2 << 10;
 /// Runs that take turns on their way past the caches, and how much of each: as many places as CPUs fetch ahead of.
-pub(super) const RUNS_IN_TURN: usize = 16;
-pub(super) const TURN_BYTES: usize = 256;
+pub(super) const INTERLEAVED_RUNS: usize = 16;
+pub(super) const INTERLEAVED_BYTES: usize = 256;
 /// Shorter runs are put together before they are sent past the caches.
 pub(super) const LEAST_STREAMED_BYTES: usize = 256;
 
@@ -39,7 +39,7 @@ pub(super) const LONG_RUN_BYTES: usize = 1 << 10;
 /// Bytes of each column that are transposed in a block: whole lines, and several.
 pub(super) const COLUMN_BYTES: usize = 1024;
 /// Of a piece that others share lines with, so much is taken at a time.
-pub(super) const LEAST_TURN_BYTES: usize = 32 << 10;
+pub(super) const LEAST_ROUND_BYTES: usize = 32 << 10;
 
 /// Fewer units are not worth the tables of a program, which take about as many cycles.
 pub(super) const LEAST_PROGRAM_UNITS: usize = 1 << 10;
@@ -173,7 +173,7 @@ pub(super) struct Machine {
     pub kernels: &'static Kernels,
     pub model: &'static Model,
     /// Bytes of inputs and outputs together that are quicker through the caches.
-    pub held_bytes: usize,
+    pub cached_bytes: usize,
     pub second_bytes: usize,
     /// How many powers of two less large copies are than they seem: none, unless tests ask for it.
     shrunk: usize,
@@ -181,7 +181,7 @@ pub(super) struct Machine {
 
 static KERNELS: AtomicPtr<Kernels> = AtomicPtr::new(core::ptr::null_mut());
 static MODEL: AtomicUsize = AtomicUsize::new(0);
-static HELD: AtomicUsize = AtomicUsize::new(0);
+static CACHED: AtomicUsize = AtomicUsize::new(0);
 static SECOND: AtomicUsize = AtomicUsize::new(0);
 
 impl Machine {
@@ -197,11 +197,11 @@ impl Machine {
         let [.., other] = &MODELS;
         let model = MODELS.get(number).unwrap_or(other);
         let [second, third] = believed(second, third);
-        let held = (third / 8 * model.third_eighths).min(second / 8 * model.second_eighths);
+        let cached = (third / 8 * model.third_eighths).min(second / 8 * model.second_eighths);
         Self {
             kernels: kernels_of(level),
             model,
-            held_bytes: held,
+            cached_bytes: cached,
             second_bytes: second,
             shrunk: 0,
         }
@@ -219,7 +219,7 @@ impl Machine {
                 Self {
                     kernels,
                     model: MODELS.get(number & 0xFF).unwrap_or(other),
-                    held_bytes: HELD.load(Relaxed),
+                    cached_bytes: CACHED.load(Relaxed),
                     second_bytes: SECOND.load(Relaxed),
                     shrunk: number >> 8,
                 }
@@ -290,14 +290,14 @@ impl Machine {
 
     fn put(&self, number: usize) {
         MODEL.store(number | self.shrunk << 8, Relaxed);
-        HELD.store(self.held_bytes, Relaxed);
+        CACHED.store(self.cached_bytes, Relaxed);
         SECOND.store(self.second_bytes, Relaxed);
         KERNELS.store(from_ref(self.kernels).cast_mut(), Relaxed);
     }
 
     /// A threshold in bytes, or another number, as tests may have lowered it.
     #[inline]
-    pub(super) fn least(&self, number: usize) -> usize {
+    pub(super) fn threshold(&self, number: usize) -> usize {
         number >> self.shrunk
     }
 
@@ -319,19 +319,19 @@ pub(super) fn levels() -> Vec<Level> {
 /// What `make tune` needs of the engine.
 #[cfg(feature = "tune")]
 pub mod tune {
-    use super::{believed, Cpu, Machine, Relaxed, HELD};
+    use super::{believed, Cpu, Machine, Relaxed, CACHED};
     use core::fmt::Debug;
 
     /// Makes the copies of this process go past the caches as soon as outputs are large enough, or never, or as the table
     /// says.
     pub fn force_past(past: Option<bool>) {
-        let held = match past {
+        let cached = match past {
             Some(true) => 0,
             Some(false) => usize::MAX,
-            None => Machine::of(&Cpu::this()).0.held_bytes,
+            None => Machine::of(&Cpu::this()).0.cached_bytes,
         };
         let _ = Machine::here();
-        HELD.store(held, Relaxed);
+        CACHED.store(cached, Relaxed);
     }
 
     /// Returns the vendor, the family and the level of this CPU, and the bytes of its second-level and third-level caches, as
@@ -453,7 +453,7 @@ mod tests {
             assert_eq!((machine.name(), MODELS[number].name), (name, name));
             assert_eq!(machine.kernels.level, kernels_of(level).level, "{name}");
             assert_eq!(machine.second_bytes, second, "{name}");
-            assert!(machine.held_bytes > 0, "{name}");
+            assert!(machine.cached_bytes > 0, "{name}");
         };
         gets(cpu(ZEN3, ALL), "zen3", Level::Avx2, 512 * KIB);
         gets(cpu(ZEN4, ALL), "zen4", Level::Avx512, MIB);
@@ -518,7 +518,7 @@ mod tests {
         );
         let (machine, _) = Machine::of(&unknown);
         assert_eq!(machine.name(), "other");
-        assert!(machine.held_bytes > 0 && machine.second_bytes > 0);
+        assert!(machine.cached_bytes > 0 && machine.second_bytes > 0);
     }
 
     /// The standard library and the kernel read the same words by code of their own.

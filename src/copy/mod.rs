@@ -1,34 +1,36 @@
-//! The copy engine: checked pieces in, bytes moved.
+//! The copy engine: it takes checked pieces and moves their bytes.
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `mod.rs` | what a copy is: one after the other small, shared rows, or pieces |
-//! | `call.rs` | what is decided once, and how kernels are used: past the caches, and near the ends |
+//! | `mod.rs` | the kinds of copy, tried in this order: small, rows that pieces share, piece by piece |
+//! | `call.rs` | what is decided once per call, and how kernels are called: past the caches, and near the ends |
 //! | `rows.rs` | packed pieces that share their rows |
-//! | `nest.rs`, `piece.rs` | the normal form of any other piece, and how it is moved |
-//! | `cost.rs`, `describe.rs` | the choice of a method, and what is said of it |
-//! | `bits.rs`, `bit_rows.rs`, `bit_columns.rs` | elements that share bytes |
+//! | `nest.rs`, `piece.rs` | the normal form of any other piece, and how it is copied |
+//! | `cost.rs`, `describe.rs` | the choice of a method, and its description as text |
+//! | `bits.rs`, `bit_rows.rs`, `bit_columns.rs` | elements of 4 or 2 bits, which share bytes |
 //! | `parallel.rs` | how work is shared among the caller's threads |
-//! | `stage.rs` | what is not whole lines yet on its way past the caches |
+//! | `stage.rs` | buffers in which lines are completed before they are sent past the caches |
 //! | **kernels** | |
-//! | `runs.rs`, `stream.rs` | runs of bytes, through the caches and past them |
-//! | `program.rs`, `shuffle.rs` | short units, put in order in registers |
-//! | `shares.rs` | the same of units of a few words |
+//! | `runs.rs`, `stream.rs` | copy runs of bytes, through the caches and past them |
+//! | `program.rs`, `shuffle.rs` | arrange short units within registers |
+//! | `pick_words.rs` | does so for units of a few words |
 //! | `tile.rs` | transposes |
 //! | **machines** | |
-//! | `vector.rs`, `neon.rs`, `avx2.rs`, `avx512.rs` | what kernels are written over, by level of CPU features |
-//! | `level.rs`, `cpu.rs`, `machine.rs` | the kernels of a level, what a CPU has, and what was measured |
-//! | `switch.rs` | other machines than this one, for tests |
+//! | `vector.rs`, `neon.rs`, `avx2.rs`, `avx512.rs` | what kernels are written in, for each level of CPU features |
+//! | `level.rs`, `cpu.rs`, `machine.rs` | the kernels of a level, what the CPU has, and what was measured |
+//! | `switch.rs` | pretends to be on another machine, for tests |
 //!
-//! In all of them:
+//! Words that mean the same in all of them:
 //!
 //! | word | means |
 //! |---|---|
-//! | piece, part | what the split gives; a piece that is wanted and has elements, with its target |
-//! | row, run | the whole split axis and what is inward of it; what a piece has of a row |
-//! | unit, group | bytes that lie together in the input and in the output; units that follow each other in the output |
+//! | piece, part | an output of the split; a piece that is wanted and has elements, with the address it goes to |
+//! | row, run | the whole split axis and everything inward of it; the bytes of a row that belong to one piece |
+//! | unit, group | bytes that are contiguous in the input and in the output; units contiguous in the output |
+//! | band | neighbouring pieces of equal length, which one kernel moves together |
+//! | program, turn | the picks that arrange units within registers; one iteration of its loop |
 //! | line, lane | 64 bytes of the caches; 16 bytes of a register |
-//! | past the caches | by non-temporal stores, of whole lines; a fence must follow the last one |
+//! | past the caches | with non-temporal stores of whole lines; a fence must follow the last one |
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -50,11 +52,11 @@ mod neon;
 mod nest;
 mod opaque;
 mod parallel;
+mod pick_words;
 mod piece;
 mod program;
 mod rows;
 mod runs;
-mod shares;
 mod shuffle;
 mod small;
 mod stage;
@@ -79,7 +81,7 @@ use crate::math::{div, isize_of};
 use crate::parts::{Part, Parts, Transfer};
 use call::Call;
 use core::ops::Range;
-use machine::{Machine, LEAST_TURN_BYTES, MANY_ROWS, TASK_PIECE_BYTES, WALK_BYTES};
+use machine::{Machine, LEAST_ROUND_BYTES, MANY_ROWS, TASK_PIECE_BYTES, WALK_BYTES};
 use nest::Nest;
 use parallel::Work;
 use piece::{Choice, Mover};
@@ -107,7 +109,7 @@ pub(crate) unsafe fn run(
     }
 }
 
-/// The same, on a machine that may be another one than this, if this one has its level.
+/// Does what [`run`] does, for a machine that may differ from this one if this CPU has its level.
 ///
 /// # Safety
 /// As [`run`].
@@ -121,7 +123,7 @@ unsafe fn run_on(
         return Ok(());
     }
     let call = Call::new(machine, transfer, executor);
-    // SAFETY: the caller's promise; ranges of tasks do not meet, nor do their writes.
+    // SAFETY: the caller's promise; the ranges of tasks are disjoint, and so are their writes.
     unsafe {
         if let Some(result) = run_rows(transfer, call, executor) {
             return result;
@@ -130,7 +132,8 @@ unsafe fn run_on(
     }
 }
 
-/// Copies pieces that share rows, if they do: in ranges of rows, or of pieces where there are few rows for each task.
+/// Copies pieces that share rows; returns `None` if they do not, or if there are too few rows to share among threads.
+/// Tasks take ranges of rows, or of pieces if there are so many that a task would get little of each.
 #[inline(never)]
 unsafe fn run_rows(
     transfer: &Transfer<'_>,
@@ -165,7 +168,7 @@ unsafe fn run_rows(
     Some(parallel::run(executor, &size, &work))
 }
 
-/// Copies pieces one after the other, in ranges of the bytes of all.
+/// Copies pieces one after the other. Tasks take ranges of the bytes of all pieces.
 #[inline(never)]
 unsafe fn run_pieces(
     transfer: &Transfer<'_>,
@@ -174,17 +177,17 @@ unsafe fn run_pieces(
 ) -> Result<(), Error> {
     let bytes = transfer.bytes;
     let count = transfer.parts.count();
-    let turn = turn_bytes(transfer, call, count);
+    let round = round_bytes(transfer, call, count);
     let is_sub_byte = transfer.geometry.dtype.is_sub_byte();
     let work = |range: Range<usize>| {
-        // SAFETY: the caller's promise; ranges of tasks do not meet, nor do their writes.
+        // SAFETY: the caller's promise; the ranges of tasks are disjoint, and so are their writes.
         unsafe {
             if is_sub_byte {
-                in_turns(transfer, range, turn, &mut |piece, bytes| {
+                in_rounds(transfer, range, round, &mut |piece, bytes| {
                     bits::copy(transfer, &piece.part, call, bytes);
                 });
             } else {
-                copy_range(transfer, call, range, turn);
+                copy_range(transfer, call, range, round);
             }
         }
     };
@@ -192,12 +195,12 @@ unsafe fn run_pieces(
     parallel::run(executor, &Work { bytes, units: bytes, granule: LINE_BYTES, least }, &work)
 }
 
-/// Copies a range of the bytes of all pieces of whole bytes.
+/// Copies a range of the bytes of all pieces, whose elements are whole bytes.
 #[inline(never)] // for its stack
-unsafe fn copy_range(transfer: &Transfer<'_>, call: &Call, range: Range<usize>, turn: usize) {
+unsafe fn copy_range(transfer: &Transfer<'_>, call: &Call, range: Range<usize>, round: usize) {
     let mut program = Program::NONE;
     let mut stages = Stages::NONE;
-    in_turns(transfer, range, turn, &mut |piece, bytes| {
+    in_rounds(transfer, range, round, &mut |piece, bytes| {
         // SAFETY: the caller's promise.
         unsafe { copy_some(transfer, piece, (call, &mut program, &mut stages), bytes) };
     });
@@ -206,17 +209,18 @@ unsafe fn copy_range(transfer: &Transfer<'_>, call: &Call, range: Range<usize>, 
     call.finish();
 }
 
-/// Calls for what each piece has of a range of the bytes of all, a turn after the other.
-fn in_turns(
+/// Calls `visit` for each piece with the range of its bytes that belongs to a range of the bytes of all, in rounds.
+fn in_rounds(
     transfer: &Transfer<'_>,
     range: Range<usize>,
-    turn: usize,
-    visit: &mut dyn FnMut(&Piece, Range<usize>),
+    round: usize,
+    visit: &mut dyn FnMut(&Joined, Range<usize>),
 ) {
     let mut start = range.start;
     while start < range.end {
-        let end = if range.end - start < turn.saturating_mul(2) { range.end } else { start + turn };
-        for piece in pieces(transfer) {
+        let end =
+            if range.end - start < round.saturating_mul(2) { range.end } else { start + round };
+        for piece in joined(transfer) {
             let own = transfer.geometry.piece_bytes(piece.part.len) as u128;
             let [begin, end] = [start, end].map(|at| div_wide(at as u128 * own, transfer.bytes));
             if begin < end {
@@ -227,11 +231,11 @@ fn in_turns(
     }
 }
 
-/// Of how many bytes of all pieces each takes its part before the first one goes on: pieces may share lines of the input.
-/// Transposes are best taken whole.
+/// Returns how many bytes of all pieces a round has. Rounds are short because pieces may share lines of the input,
+/// which are then still in the caches; but a transpose is best done in one round.
 #[inline(never)]
-fn turn_bytes(transfer: &Transfer<'_>, call: &Call, count: usize) -> usize {
-    let mut pieces = pieces(transfer);
+fn round_bytes(transfer: &Transfer<'_>, call: &Call, count: usize) -> usize {
+    let mut pieces = joined(transfer);
     let (Some(first), Some(_)) = (pieces.next(), pieces.next()) else { return usize::MAX };
     if !transfer.geometry.dtype.is_sub_byte() {
         let mut nest = Nest::NONE;
@@ -241,20 +245,21 @@ fn turn_bytes(transfer: &Transfer<'_>, call: &Call, count: usize) -> usize {
             return usize::MAX;
         }
     }
-    call.machine.second_bytes.max(count.saturating_mul(LEAST_TURN_BYTES)) / 2
+    call.machine.second_bytes.max(count.saturating_mul(LEAST_ROUND_BYTES)) / 2
 }
 
-/// A piece, or several whose outputs continue each other along the split axis: then steps are so many bytes apart.
-struct Piece {
+/// A piece, or several whose outputs continue each other along the split axis; its steps are then `step` bytes apart.
+struct Joined {
     part: Part,
     step: Option<isize>,
 }
 
-/// The pieces of a transfer, those that continue each other as one: each line of what they make is then written once.
-fn pieces<'a>(transfer: &'a Transfer<'a>) -> impl Iterator<Item = Piece> + 'a {
+/// Returns the pieces of a transfer, with those that continue each other joined: each line of output is written only
+/// once.
+fn joined<'a>(transfer: &'a Transfer<'a>) -> impl Iterator<Item = Joined> + 'a {
     let mut parts = transfer.parts.iter().peekable();
     core::iter::from_fn(move || {
-        let mut piece = Piece { part: parts.next()?, step: None };
+        let mut piece = Joined { part: parts.next()?, step: None };
         if !transfer.output_strides.are_packed() {
             while let Some(step) = parts.peek().and_then(|next| continues(transfer, &piece, next)) {
                 piece.step = Some(step);
@@ -265,8 +270,8 @@ fn pieces<'a>(transfer: &'a Transfer<'a>) -> impl Iterator<Item = Piece> + 'a {
     })
 }
 
-/// Bytes between steps along the split axis, if a part continues a piece along it and is alike otherwise.
-fn continues(transfer: &Transfer<'_>, piece: &Piece, next: &Part) -> Option<isize> {
+/// Returns the bytes between steps along the split axis if a part continues a piece along it and is otherwise alike.
+fn continues(transfer: &Transfer<'_>, piece: &Joined, next: &Part) -> Option<isize> {
     let (geometry, first) = (&transfer.geometry, &piece.part);
     let strides = [first.index, next.index].map(|index| transfer.output_strides.get(index));
     let (Some(one), Some(other)) = (strides[0], strides[1]) else { return None };
@@ -288,16 +293,16 @@ fn continues(transfer: &Transfer<'_>, piece: &Piece, next: &Part) -> Option<isiz
     (are_alike && is_next).then_some(step)
 }
 
-#[allow(clippy::cast_possible_truncation)] // no more than the first factor's part
+#[allow(clippy::cast_possible_truncation)] // no more than the bytes of a piece
 fn div_wide(a: u128, b: usize) -> usize {
     a.checked_div(b as u128).unwrap_or(0) as usize
 }
 
-/// Copies what a piece has of a range of its bytes: the steps of its outer axes that begin there.
+/// Copies a range of a piece's bytes: the steps of its outer axes that begin within it.
 #[inline(never)]
 unsafe fn copy_some(
     transfer: &Transfer<'_>,
-    piece: &Piece,
+    piece: &Joined,
     (call, program, stages): (&Call, &mut Program, &mut Stages),
     range: Range<usize>,
 ) {
@@ -321,7 +326,7 @@ unsafe fn copy_some(
     }
 }
 
-/// The same of a piece with axes.
+/// Copies a range of the bytes of a piece that has axes.
 #[inline(never)]
 unsafe fn copy_boxes(nest: &Nest, mover: &mut Mover<'_>, range: Range<usize>) {
     let first = nest.axes().first().copied().unwrap_or_default();
@@ -340,7 +345,7 @@ unsafe fn copy_boxes(nest: &Nest, mover: &mut Mover<'_>, range: Range<usize>) {
     });
 }
 
-/// A range of combined steps of two axes as whole boxes: what is left of a step, whole steps, and the begin of one.
+/// Cuts a range of combined steps of two axes into boxes: the rest of a step, whole steps, and the first part of one.
 fn each_box(range: Range<usize>, inner: usize, visit: &mut dyn FnMut(Range<usize>, Range<usize>)) {
     let Range { mut start, end } = range;
     while start < end {
@@ -357,9 +362,9 @@ fn each_box(range: Range<usize>, inner: usize, visit: &mut dyn FnMut(Range<usize
     }
 }
 
-// SAFETY: tasks read the input and write ranges of outputs that do not meet.
+// SAFETY: tasks read the input and write disjoint ranges of the outputs.
 unsafe impl Sync for Transfer<'_> {}
-// SAFETY: only read; what they point to is the engine's care.
+// SAFETY: only read; the engine takes care of what they point to.
 unsafe impl Sync for Parts<'_> {}
 // SAFETY: as above.
 unsafe impl Sync for Call {}

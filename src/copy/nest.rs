@@ -1,7 +1,7 @@
-//! The normal form of a piece: axes over units of bytes that lie together in the input and in the output.
+//! The normal form of a piece: axes over units of bytes that are contiguous in the input and in the output.
 //!
-//! Axes of one step are dropped, those that run backwards in the output are turned round, all are sorted by their step
-//! in the output, and neighbours that continue each other are joined. The innermost ones that continue the unit become
+//! Axes of extent 1 are dropped, those that run backwards in the output are flipped, all are sorted by their step in
+//! the output, and neighbours that continue each other are joined. The innermost axes that continue the unit become
 //! part of it.
 
 use super::vector::LINE_BYTES;
@@ -9,7 +9,7 @@ use crate::math::isize_of;
 use crate::parts::{Part, Transfer};
 use crate::shape::usize_of;
 
-/// Steps along an axis, and bytes from one to the next in the input and in the output.
+/// The extent of an axis, and bytes from one step to the next in the input and in the output.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Axis {
     pub extent: usize,
@@ -18,7 +18,7 @@ pub(super) struct Axis {
 }
 
 impl Axis {
-    /// Fills in where the first steps are in the output, no more of them than there are.
+    /// Fills in the addresses of the first steps in the output, at most as many as there are.
     pub(super) fn targets(&self, first: *mut u8, slots: &mut [*mut u8]) {
         let mut target = first;
         for slot in slots.iter_mut().take(self.extent) {
@@ -28,10 +28,10 @@ impl Axis {
     }
 }
 
-/// The most axes: no address space has room for more of two steps and more.
+/// The most axes: no address space has room for more axes of extent 2 and above.
 const MAX_AXES: usize = 48;
 
-/// A piece. The axes that step farthest in the output come first.
+/// A piece in normal form. The axes with the largest steps in the output come first.
 #[derive(Clone)]
 pub(super) struct Nest {
     pub source: *const u8,
@@ -54,8 +54,8 @@ impl Nest {
         self.axes.get(..self.rank).unwrap_or_default()
     }
 
-    /// Makes it that of a piece of whole bytes, whose steps of the split axis are `step` bytes apart in the output if
-    /// that is given.
+    /// Sets this to the normal form of a piece of whole bytes. If `step` is given, its steps along the split axis are
+    /// that many bytes apart in the output.
     #[inline(never)]
     pub(super) fn make(&mut self, transfer: &Transfer<'_>, part: &Part, step: Option<isize>) {
         let geometry = &transfer.geometry;
@@ -81,7 +81,7 @@ impl Nest {
             packed = packed.wrapping_mul(usize_of(whole).cast_signed());
             packed_to = packed_to.wrapping_mul(extent.cast_signed());
             if extent > 1 {
-                let axis = self.turned(Axis { extent, from, to });
+                let axis = self.flipped(Axis { extent, from, to });
                 self.insert(axis);
             }
         }
@@ -89,8 +89,8 @@ impl Nest {
         self.join_unit();
     }
 
-    /// An axis, turned round if it runs backwards in the output.
-    fn turned(&mut self, axis: Axis) -> Axis {
+    /// Flips an axis if it runs backwards in the output.
+    fn flipped(&mut self, axis: Axis) -> Axis {
         if axis.to >= 0 {
             return axis;
         }
@@ -100,7 +100,7 @@ impl Nest {
         Axis { from: axis.from.wrapping_neg(), to: axis.to.wrapping_neg(), ..axis }
     }
 
-    /// Puts an axis where its step in the output belongs.
+    /// Inserts an axis in the order of steps in the output.
     pub(super) fn insert(&mut self, axis: Axis) {
         let mut at = self.rank;
         while let Some(before) = at.checked_sub(1).and_then(|at| self.axes.get(at)).copied() {
@@ -118,7 +118,7 @@ impl Nest {
         }
     }
 
-    /// Makes one axis of neighbours that continue each other.
+    /// Joins neighbouring axes that continue each other.
     pub(super) fn join_axes(&mut self) {
         let count = self.rank;
         self.rank = 0;
@@ -138,7 +138,7 @@ impl Nest {
         }
     }
 
-    /// Makes units of the innermost axes, as long as these lie together on both sides.
+    /// Joins the innermost axes with the unit, as long as they continue it on both sides.
     fn join_unit(&mut self) {
         while let Some(last) = self.axes().last().copied() {
             let unit = self.unit.cast_signed();
@@ -157,7 +157,7 @@ impl Nest {
         }
     }
 
-    /// Takes an axis out.
+    /// Removes an axis.
     pub(super) fn remove(&mut self, at: usize) -> Axis {
         let axis = self.axes.get(at).copied().unwrap_or_default();
         for at in at + 1..self.rank {
@@ -170,12 +170,12 @@ impl Nest {
         axis
     }
 
-    /// Takes the innermost axis out.
+    /// Removes the innermost axis.
     pub(super) fn pop(&mut self) -> Axis {
         self.remove(self.rank.saturating_sub(1))
     }
 
-    /// Moves the axes along which lines of the input are shared inside all others. Returns how many there are.
+    /// Moves the axes along which lines of the input are shared inside all others, and returns how many there are.
     pub(super) fn order_by_lines(&mut self) -> usize {
         let (mut at, mut shared) = (0, 0);
         while at + shared < self.rank {
@@ -191,7 +191,7 @@ impl Nest {
         shared
     }
 
-    /// Calls for each combination of steps, with where it begins.
+    /// Calls `visit` for each combination of steps, with its addresses in the input and in the output.
     #[inline(always)]
     pub(super) fn each(&self, mut visit: impl FnMut(*const u8, *mut u8)) {
         let mut steps = [0usize; MAX_AXES];
@@ -220,7 +220,7 @@ impl Nest {
     }
 
     /// Returns where a combined step of all axes begins in the input.
-    pub(super) fn find(&self, mut step: usize) -> *const u8 {
+    pub(super) fn source_at(&self, mut step: usize) -> *const u8 {
         let mut source = self.source;
         for axis in self.axes().iter().rev() {
             let extent = axis.extent.max(1);
@@ -234,7 +234,7 @@ impl Nest {
         self.axes().iter().fold(self.unit, |bytes, axis| bytes * axis.extent)
     }
 
-    /// Leaves some steps of an axis.
+    /// Restricts an axis to the steps from `begin` to `end`.
     pub(super) fn restrict(&mut self, at: usize, begin: usize, end: usize) {
         if let Some(axis) = self.axes.get_mut(at) {
             let first = begin.cast_signed();

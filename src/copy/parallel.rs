@@ -64,7 +64,7 @@ pub(super) struct Work {
 /// Whether more than one task may be worth it.
 pub(super) fn is_of_use(executor: Option<&dyn Executor>, bytes: usize) -> bool {
     executor.is_some_and(|executor| executor.max_tasks() != 1)
-        && bytes >= 2 * Machine::here().least(TASK_BYTES)
+        && bytes >= 2 * Machine::here().threshold(TASK_BYTES)
 }
 
 /// The most tasks that are of use for so many bytes.
@@ -86,7 +86,7 @@ pub(super) fn run(
             0 => DEFAULT_TASKS,
             width => width.min(MAX_TASKS),
         };
-        let most = div(bytes, least.max(Machine::here().least(TASK_BYTES)));
+        let most = div(bytes, least.max(Machine::here().threshold(TASK_BYTES)));
         let tasks = wished.min(most);
         if tasks >= 2 {
             return run_tasks(executor, work, (tasks, most), body);

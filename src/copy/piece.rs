@@ -1,10 +1,12 @@
-//! One piece, from its normal form: which kernel takes its innermost axes, and the loops over the others.
+//! Copies a piece in normal form: chooses the kernel that takes its innermost axes, and loops over the others.
 
 #![allow(clippy::similar_names)] // one target, and targets
 
 use super::call::{Call, Shuffle};
 use super::cost::{self, Costs, Method};
-use super::machine::{AHEAD_BYTES, BLOCK_BYTES, CALL_COST, COLUMN_BYTES, LEAST_BYTES, MANY_ROWS};
+use super::machine::{
+    BLOCK_BYTES, CALL_COST, COLUMN_BYTES, LEAST_BYTES, MANY_ROWS, PREFETCH_BYTES,
+};
 use super::nest::{Axis, Nest};
 use super::program::{Group, Program};
 use super::runs::Runs;
@@ -14,22 +16,22 @@ use super::vector::LINE_BYTES;
 use crate::math::{div, next_multiple};
 use core::ptr::null_mut;
 
-/// The longest groups of units, each group made of the steps of an axis.
+/// The longest groups of units whose units are the steps of an axis.
 const LONGEST_GROUP_BYTES: usize = 256;
 
 /// How a piece is moved.
 pub(super) struct Choice {
     pub costs: Costs,
-    /// Of how many axes, from the innermost on, a program makes its groups.
+    /// The number of axes, from the innermost on, that make a program's groups.
     axes: usize,
-    /// Which axis is transposed with the innermost one.
+    /// The axis that is transposed with the innermost one.
     crossing: usize,
     /// Whether a program makes the steps of that axis together, as if they were pieces.
     by_columns: bool,
 }
 
 impl Choice {
-    /// What moving a piece costs each way; a program is made if that is one.
+    /// Works out what each method costs for a piece; to find out, a program is made.
     #[inline(never)]
     pub(super) fn new(call: &Call, nest: &Nest, program: &mut Program) -> Self {
         let unit = nest.unit;
@@ -38,7 +40,7 @@ impl Choice {
         let Some(inner) = nest.axes().last().filter(|inner| inner.to == unit.cast_signed()) else {
             return choice;
         };
-        if !cost::is_short(unit) || nest.bytes() < call.machine.least(LEAST_BYTES) {
+        if !cost::is_short(unit) || nest.bytes() < call.machine.threshold(LEAST_BYTES) {
             return choice;
         }
         choice.costs.runs += div(CALL_COST * LINE_BYTES, unit * inner.extent);
@@ -59,13 +61,13 @@ impl Choice {
             (group_of(nest), (1, 0))
         };
         choice.axes = axes;
-        let shuffle = cost::of_program(call, program, group, pieces, count);
+        let shuffle = cost::make_program(call, program, group, pieces, count);
         choice.costs.shuffle = shuffle.filter(|_| axes == 2 || inner.extent >= program.groups);
         choice.by_columns &= choice.costs.best() == Method::Shuffle;
         choice
     }
 
-    /// Moves the axis whose steps are made together inside the innermost one, so that tasks take others.
+    /// Moves the axis whose steps are made together inside the innermost one, so that tasks divide the others.
     pub(super) fn arrange(&self, nest: &mut Nest) {
         if self.by_columns {
             let columns = nest.remove(self.crossing);
@@ -74,7 +76,7 @@ impl Choice {
     }
 }
 
-/// The groups that a program would make, of how many axes, and how many groups there are in all.
+/// Returns the groups that a program would make, how many axes they take up, and how many groups there are in all.
 fn group_of(nest: &Nest) -> (Group, usize, usize) {
     let unit = nest.unit;
     let [.., inner] = *nest.axes() else {
@@ -90,7 +92,7 @@ fn group_of(nest: &Nest) -> (Group, usize, usize) {
     (Group::of_units(unit, inner.from), 1, div(nest.bytes(), unit))
 }
 
-/// What moves a piece, or some of it.
+/// Moves a piece, or part of one.
 pub(super) struct Mover<'a> {
     pub call: &'a Call,
     pub choice: &'a Choice,
@@ -99,10 +101,10 @@ pub(super) struct Mover<'a> {
 }
 
 impl Mover<'_> {
-    /// Moves a piece, or a part of it.
+    /// Copies a piece, or part of one.
     ///
     /// # Safety
-    /// All its units must be readable and writable, no two of them in one place.
+    /// All its units must be readable and writable, and no two may be written to the same place.
     #[inline(never)]
     pub(super) unsafe fn copy(&mut self, nest: &mut Nest) {
         let Nest { source, target, unit, .. } = *nest;
@@ -110,16 +112,18 @@ impl Mover<'_> {
         unsafe {
             if nest.axes().is_empty() {
                 let next = source.wrapping_add(unit);
-                return self.call.rows(&Runs::one(source, target, unit), self.stages, next);
+                return self.call.copy_runs(&Runs::one(source, target, unit), self.stages, next);
             }
             match self.choice.costs.best() {
-                Method::Shuffle => self.copy_groups(nest),
-                Method::Transpose => self.copy_squares(nest),
+                Method::Shuffle => self.shuffle(nest),
+                Method::Transpose => self.transpose(nest),
                 Method::Runs => self.copy_runs(nest),
             }
         }
     }
 
+    /// Copies unit by unit.
+    ///
     /// # Safety
     /// As [`Mover::copy`].
     unsafe fn copy_runs(&mut self, nest: &mut Nest) {
@@ -132,18 +136,17 @@ impl Mover<'_> {
             let next = source.wrapping_offset(from.wrapping_mul(count.cast_signed()));
             // SAFETY: the caller's promise.
             unsafe {
-                call.rows(
-                    &Runs { source, target, run, count, from, to, readable_end },
-                    stages,
-                    next,
-                );
+                let runs = Runs { source, target, run, count, from, to, readable_end };
+                call.copy_runs(&runs, stages, next);
             };
         });
     }
 
+    /// Copies by a program.
+    ///
     /// # Safety
     /// As [`Mover::copy`].
-    unsafe fn copy_groups(&mut self, nest: &mut Nest) {
+    unsafe fn shuffle(&mut self, nest: &mut Nest) {
         let &mut Self { call, choice, program, ref mut stages } = self;
         let columns =
             if choice.by_columns { nest.pop() } else { Axis { extent: 1, from: 0, to: 0 } };
@@ -152,12 +155,12 @@ impl Mover<'_> {
             nest.pop();
         }
         let inner = nest.pop();
-        // Of short rows the next one is asked for, of long ones what lies behind.
+        // After a short row the next one is prefetched; along a long one, what lies ahead.
         let row = inner.from.unsigned_abs() * inner.extent;
-        let ahead = match nest.axes().last() {
-            Some(outer) if row < 4 * AHEAD_BYTES => outer.from,
+        let distance = match nest.axes().last() {
+            Some(outer) if row < 4 * PREFETCH_BYTES => outer.from,
             _ => program.from().wrapping_mul(
-                (AHEAD_BYTES / program.from().unsigned_abs().max(1)).cast_signed() + 1,
+                (PREFETCH_BYTES / program.from().unsigned_abs().max(1)).cast_signed() + 1,
             ),
         };
         by_blocks(nest, inner, program.groups, |source, target, along| {
@@ -168,17 +171,17 @@ impl Mover<'_> {
             columns.targets(target, &mut targets);
             let targets = targets.get(..columns.extent).unwrap_or_default();
             let shuffle =
-                Shuffle { program, source, targets, at: 0, count, readable_end, next, ahead };
+                Shuffle { program, source, targets, at: 0, count, readable_end, next, distance };
             // SAFETY: the caller's promise.
             unsafe { call.shuffle(&shuffle, stages) };
         });
     }
 
-    /// Transposes the innermost axis with that along which units lie together in the input.
+    /// Transposes the innermost axis with the one along which units are contiguous in the input.
     ///
     /// # Safety
     /// As [`Mover::copy`].
-    unsafe fn copy_squares(&mut self, nest: &mut Nest) {
+    unsafe fn transpose(&mut self, nest: &mut Nest) {
         let unit = nest.unit;
         let rows = nest.pop();
         let columns = nest.remove(self.choice.crossing);
@@ -204,10 +207,8 @@ impl Mover<'_> {
                     let (from, rows, at) = (rows.from, some, row * unit);
                     // SAFETY: the caller's promise.
                     unsafe {
-                        call.transpose(
-                            &Block { source, from, rows, targets, at, readable_end, tile },
-                            stages,
-                        );
+                        let block = Block { source, from, rows, targets, at, readable_end, tile };
+                        call.transpose(&block, stages);
                     };
                     column += count;
                 }
@@ -217,7 +218,7 @@ impl Mover<'_> {
     }
 }
 
-/// How many of the columns that are left are taken at a time: as many are left over as a lane has, or none.
+/// Returns how many of the remaining columns to take at a time, so that those left over fill a lane, if there are any.
 fn columns_of(left: usize, unit: usize) -> usize {
     let least = div(16, unit);
     match left {
@@ -227,7 +228,7 @@ fn columns_of(left: usize, unit: usize) -> usize {
     }
 }
 
-/// Goes over a nest's axes, and an inner one in blocks where others share its lines.
+/// Calls `visit` for all steps of a nest's axes: with the inner axis, or block by block if others share its lines.
 #[inline(always)]
 fn by_blocks(
     nest: &mut Nest,

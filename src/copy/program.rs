@@ -1,10 +1,10 @@
-//! Shuffle programs: each register of the output is picked from a few windows of the input. A program is made from nothing
-//! but where each byte comes from, so that one kernel (`shuffle.rs`) takes short runs apart and puts them together, picks
-//! every second unit, repeats units, and turns rows round.
+//! Shuffle programs: each register of the output is picked from a few windows of the input. A program is made only from
+//! where each byte comes from, so one kernel (`shuffle.rs`) takes short runs apart and puts them together, picks every
+//! second unit, repeats units, and reverses rows.
 //!
-//! The idea: registers that need bytes of the same windows make a set, whose windows are loaded once. Of pieces that lie
-//! side by side in their rows, these are the registers at one place of all pieces; of one piece that is put together from
-//! several places, registers that follow each other.
+//! The idea: registers that need bytes of the same windows form a set, whose windows are loaded once. If pieces lie
+//! side by side in their rows, these are the registers at the same place of all pieces; if one piece is put together
+//! from several places, they are registers that follow each other.
 
 use super::level::Kernels;
 use super::machine::{CHEAP_LINE, LOAD_COST, PICK_COST, STORE_COST};
@@ -13,30 +13,30 @@ use super::vector::{Vector, LANE_BYTES, LINE_BYTES};
 use crate::math::{div, div_ceil};
 use core::mem::MaybeUninit;
 
-/// The most picks, windows, and sets of a program; the most registers of a turn.
+/// The most picks, windows and sets of a program, and the most registers of a turn.
 const MAX_PICKS: usize = 40;
 const MAX_WINDOWS: usize = 32;
 pub(super) const MAX_SETS: usize = 16;
 const MAX_REGISTERS: usize = 16;
-/// The most outputs of a set, and the most windows of sets of one output, of two, and so on: those that the kernel has
-/// loops for. Their indices stay in registers, of which there are 32.
+/// The most outputs of a set, and the most windows of sets of one output, of two, and so on: the kernel has a loop for
+/// each. Their indices stay in registers, of which there are 32.
 pub(super) const MAX_OUTPUTS: usize = 5;
 pub(super) const MAX_WINDOWS_OF_SET: [usize; MAX_OUTPUTS] = [8, 8, 6, 5, 5];
 
-/// Units that follow each other in the output.
+/// Units that are contiguous in the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Group {
-    /// Bytes of a unit, which lie together in the input too.
+    /// Bytes of a unit, which are contiguous in the input, too.
     pub unit: usize,
-    /// Units of a group, and bytes of input from one to the next.
+    /// The number of units in a group, and bytes of input from one to the next.
     pub units: usize,
     pub apart: isize,
-    /// Bytes of input from a group to the next.
+    /// Bytes of input from one group to the next.
     pub from: isize,
 }
 
 impl Group {
-    /// Units so many bytes of input apart, each a group.
+    /// Returns groups of a single unit each, so many bytes of input apart.
     pub(super) fn of_units(unit: usize, from: isize) -> Self {
         Self { unit, units: 1, apart: 0, from }
     }
@@ -45,16 +45,17 @@ impl Group {
         self.unit * self.units
     }
 
-    /// Bytes of input from the first one of a group to the end of the highest.
+    /// Returns the bytes of input from the first unit of a group to the end of the highest.
     pub(super) fn reach(&self) -> usize {
         self.apart.max(0).unsigned_abs() * (self.units - 1) + self.unit
     }
 }
 
-/// Goes over the output in runs that lie together in the input.
+/// Walks over the output in runs that are contiguous in the input.
 struct Cursor {
     group: Group,
-    /// The next byte: of a unit, the unit of a group, and where the group and the unit begin in the input.
+    /// The next byte: its place in the unit, the unit's place in the group, and where the group and the unit begin in
+    /// the input.
     within: usize,
     unit: usize,
     group_begin: isize,
@@ -62,7 +63,7 @@ struct Cursor {
 }
 
 impl Cursor {
-    /// From a byte of the output on.
+    /// Returns a cursor at a byte of the output.
     fn new(group: Group, byte: usize, base: isize) -> Self {
         let (groups, rest) = (byte / group.bytes().max(1), byte % group.bytes().max(1));
         let (unit, within) = (rest / group.unit.max(1), rest % group.unit.max(1));
@@ -71,12 +72,12 @@ impl Cursor {
         Self { group, within, unit, group_begin, begin }
     }
 
-    /// Where the next byte comes from, and how many follow it there.
+    /// Returns where the next byte comes from, and how many are contiguous there.
     fn here(&self) -> (isize, usize) {
         (self.begin.wrapping_add(self.within.cast_signed()), self.group.unit - self.within)
     }
 
-    /// Goes on by so many bytes, no more than follow.
+    /// Advances by so many bytes, at most those that are contiguous.
     fn go_on(&mut self, bytes: usize) {
         self.within += bytes;
         if self.within < self.group.unit {
@@ -92,14 +93,14 @@ impl Cursor {
     }
 }
 
-/// What the registers of a level are like.
+/// What programs need to know of a level's registers.
 #[derive(Clone, Copy)]
 pub(super) struct Register {
     pub bytes: usize,
-    /// Bytes among which a pick finds its own; 0 if there are no picks.
+    /// Bytes from which a pick can choose; 0 if the level cannot pick.
     pub window: usize,
     from_two: bool,
-    /// What runs programs, through the caches and past them: the latter where registers are lines.
+    /// The kernels that run programs, through the caches and past them; the latter if a register is a line.
     pub shuffle: [unsafe fn(&Turns<'_>); 2],
 }
 
@@ -109,11 +110,11 @@ impl Register {
     }
 }
 
-/// What a register takes from a window: the number of each byte there.
+/// What a register takes from a window: the index of each byte there.
 ///
-/// Where windows are whole registers, a pick is from two of them: from what has been made so far, or with the second window
-/// from the first, and from a window, whose bytes follow in number; the first window's own pick is for sets of one. Where
-/// windows are lanes, a byte that is not taken has a number that gives a 0.
+/// Where windows are whole registers, a pick chooses from two of them: from what has been made so far (or, with the
+/// second window, from the first one) and from another window, whose bytes are numbered after those. The first window's
+/// own pick is for sets of one window. Where windows are lanes, bytes that are not taken have an index that yields 0.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub(super) struct Pick(pub [u8; LINE_BYTES]);
@@ -123,41 +124,41 @@ impl Pick {
     pub(super) const NONE: Self = Self([NOTHING; LINE_BYTES]);
 }
 
-/// The number of a byte that is not taken.
+/// The index of a byte that is not taken.
 const NOTHING: u8 = 0x80;
 
-/// Registers that are made from the same windows: the picks are those from the first window, then from the next.
+/// Registers that are made from the same windows. The picks from the first window come first, then those from the next.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Set {
     pub outputs: usize,
     pub windows: usize,
-    /// Its first register, window, and pick.
+    /// The numbers of its first register, window and pick.
     pub register: usize,
     pub first_window: usize,
     pub first_pick: usize,
 }
 
-/// The sets of a turn: of as many registers as whole groups fill well.
+/// The sets of a turn, which has as many registers as whole groups fill well.
 pub(super) struct Program {
     pub group: Group,
-    /// Pieces that were asked for, those that share sets, and bytes of input from one to the next.
-    pub wanted: usize,
+    /// The pieces that were requested, those that share sets, and bytes of input from one to the next.
+    pub requested: usize,
     pub pieces: usize,
     pub apart: isize,
-    /// Whether each output of the only set picks from a few windows, its share of all, and every piece is made by the same
-    /// picks.
-    pub by_shares: bool,
-    /// Groups of a turn, and its registers of each piece.
+    /// Whether it picks words: each output of the only set picks from its own share of the windows, and the same picks
+    /// make every piece.
+    pub picks_words: bool,
+    /// Groups of a turn, and registers of a turn for each piece.
     pub groups: usize,
     pub registers: usize,
     pub sets: [Set; MAX_SETS],
     pub set_count: usize,
-    /// Where windows begin, by lane, from where a turn begins.
+    /// Where windows begin, by lane, counted from the start of the turn.
     pub windows: [[isize; 2]; MAX_WINDOWS],
     pub window_count: usize,
     pub picks: [MaybeUninit<Pick>; MAX_PICKS],
     pick_count: usize,
-    /// The end of the highest window.
+    /// The end of the highest window, counted likewise.
     pub high: isize,
     pub register: Register,
 }
@@ -165,10 +166,10 @@ pub(super) struct Program {
 impl Program {
     pub(super) const NONE: Self = Self {
         group: Group { unit: 0, units: 0, apart: 0, from: 0 },
-        wanted: 0,
+        requested: 0,
         pieces: 0,
         apart: 0,
-        by_shares: false,
+        picks_words: false,
         groups: 0,
         registers: 0,
         sets: [Set { outputs: 0, windows: 0, register: 0, first_window: 0, first_pick: 0 };
@@ -182,22 +183,22 @@ impl Program {
         register: Register::of::<u128>([none; 2]),
     };
 
-    /// Bytes of output that a turn makes of each piece.
+    /// Returns the bytes of output that a turn makes for each piece.
     pub(super) fn bytes(&self) -> usize {
         self.groups * self.group.bytes()
     }
 
-    /// Bytes of input from a turn to the next.
+    /// Returns the bytes of input from one turn to the next.
     pub(super) fn from(&self) -> isize {
         self.group.from.wrapping_mul(self.groups.cast_signed())
     }
 
-    /// Whether a turn fills all its registers.
+    /// Returns whether a turn fills all its registers.
     pub(super) fn fills_registers(&self) -> bool {
         self.groups > 0 && self.bytes() == self.registers * self.register.bytes
     }
 
-    /// Whether a turn makes whole lines.
+    /// Returns whether a turn makes whole lines.
     pub(super) fn makes_lines(&self) -> bool {
         self.fills_registers() && self.bytes().is_multiple_of(LINE_BYTES)
     }
@@ -206,7 +207,7 @@ impl Program {
         self.sets.get(..self.set_count).unwrap_or_default()
     }
 
-    /// Makes it the program of such groups of up to so many pieces, and returns whether there is one: the cheapest. Turns of
+    /// Makes the cheapest program for such groups of up to so many pieces, and returns whether there is one. Turns of
     /// whole lines are preferred.
     #[inline(never)]
     pub(super) fn make(
@@ -216,20 +217,20 @@ impl Program {
         kernels: &Kernels,
         past: bool,
     ) -> bool {
-        (self.group, self.wanted, self.apart) = (group, pieces, apart);
-        let shares = if !past && self.make_shares(kernels) { self.cost() } else { usize::MAX };
+        (self.group, self.requested, self.apart) = (group, pieces, apart);
+        let words = if !past && self.make_words(kernels) { self.cost() } else { usize::MAX };
         let is_made = self.make_sets(pieces, kernels, past);
-        if shares < usize::MAX && !(is_made && self.cost() <= shares) {
-            return self.make_shares(kernels);
+        if words < usize::MAX && !(is_made && self.cost() <= words) {
+            return self.make_words(kernels);
         }
         is_made
     }
 
-    /// Makes it one that picks bytes: as many pieces as can be made together, and of one piece as many registers as it pays
-    /// to.
+    /// Makes a program that picks bytes: for as many pieces as can be made together, or for as many registers of one
+    /// piece as pay.
     fn make_sets(&mut self, pieces: usize, kernels: &Kernels, past: bool) -> bool {
         let (group, register) = (self.group, kernels.register);
-        (self.groups, self.register, self.by_shares) = (0, register, false);
+        (self.groups, self.register, self.picks_words) = (0, register, false);
         if register.window == 0 || group.bytes() == 0 {
             return false;
         }
@@ -246,7 +247,7 @@ impl Program {
             || self.make_turn((div(register.bytes, group.bytes()), 1), pieces)
     }
 
-    /// The same with so many groups and registers a turn.
+    /// Makes a program with so many groups and registers a turn.
     fn make_turn(&mut self, (groups, registers): (usize, usize), pieces: usize) -> bool {
         (self.groups, self.registers) = (groups, registers);
         let is_made =
@@ -257,7 +258,8 @@ impl Program {
         is_made
     }
 
-    /// What is issued for a line of output. In the time of a register of a line two of half a line are.
+    /// Returns what is issued for a line of output. Two registers of half a line are issued in the time of one of a
+    /// line.
     pub(super) fn cost(&self) -> usize {
         let Register { bytes, from_two, .. } = self.register;
         let (lanes, share) = if from_two { (1, bytes) } else { (bytes / LANE_BYTES, LINE_BYTES) };
@@ -276,13 +278,13 @@ impl Program {
         let issued = self.window_count * lanes * LOAD_COST
             + self.sets().iter().map(picks).sum::<usize>() * PICK_COST
             + self.registers * self.pieces * store;
-        // Each further set goes over the rows once more.
+        // Further sets read the rows again.
         let passes = if self.set_count > 1 { STORE_COST } else { 0 };
         passes + (share * issued).checked_div(self.bytes() * self.pieces).unwrap_or(usize::MAX / 2)
     }
 
-    /// As many pieces together as a set has room for, about equally many each time: but of long units, which share few
-    /// windows, one.
+    /// Makes as many pieces together as a set has room for, in parts of about equal size. Long units share few windows,
+    /// so pieces of these are made one at a time.
     fn make_pieces(&mut self, pieces: usize) -> bool {
         let most = if self.group.unit < LINE_BYTES / 2 { MAX_OUTPUTS } else { 1 };
         let mut together = div_ceil(pieces, div_ceil(pieces, most));
@@ -296,14 +298,14 @@ impl Program {
         false
     }
 
-    /// Several registers where units of a group come from several places, so that they share windows.
+    /// Makes one piece, of which several registers share windows if the units of a group come from several places.
     fn make_one(&mut self) -> bool {
         self.pieces = 1;
         let together = if self.group.units > 1 { self.registers.min(MAX_OUTPUTS) } else { 1 };
         self.fill(together) || (together > 1 && self.fill(1))
     }
 
-    /// Fills all sets, of so many registers of a piece each.
+    /// Fills all sets, with so many registers of a piece each.
     fn fill(&mut self, registers: usize) -> bool {
         (self.set_count, self.window_count, self.pick_count, self.high) = (0, 0, 0, 0);
         let mut first = 0;
@@ -318,7 +320,7 @@ impl Program {
         true
     }
 
-    /// Fills a set of one register of all pieces, or of several registers of one.
+    /// Fills a set with one register of every piece, or with several registers of one.
     fn fill_set(&mut self, first: usize, registers: usize) -> Option<Set> {
         let register = self.register;
         let outputs = self.pieces * registers;
@@ -343,7 +345,8 @@ impl Program {
         Some(set)
     }
 
-    /// Fills the picks of a lane of an output, of whose lane so many windows are known, and returns how many are now.
+    /// Fills the picks of one lane of an output. So many windows of the lane are known; returns how many are
+    /// afterwards.
     fn fill_lane(
         &mut self,
         set: &mut Set,
@@ -360,20 +363,20 @@ impl Program {
         let (mut at, mut window) = (begin, 0);
         while at < end {
             let (from, len) = cursor.here();
-            // Mostly the window of the bytes before.
-            let mut ahead = self.ahead(set, window, lane, from, windows);
-            if ahead >= register.window {
+            // Usually the window of the previous byte.
+            let mut inside = self.inside(set, window, lane, from, windows);
+            if inside >= register.window {
                 window = (0..windows)
-                    .find(|window| self.ahead(set, *window, lane, from, windows) < register.window)
+                    .find(|window| self.inside(set, *window, lane, from, windows) < register.window)
                     .unwrap_or(windows);
                 if window == windows {
                     let begin = self.window_of(from, (begin, end));
                     self.add_window(set, (lane, windows), begin)?;
                     windows += 1;
                 }
-                ahead = self.ahead(set, window, lane, from, windows);
+                inside = self.inside(set, window, lane, from, windows);
             }
-            let some = len.min(end - at).min(register.window - ahead);
+            let some = len.min(end - at).min(register.window - inside);
             // SAFETY: the picks of all windows of the set have been written.
             let Pick(index) = unsafe {
                 self.picks
@@ -382,7 +385,7 @@ impl Program {
             };
             let place = lane * register.window + at - begin;
             for (byte, slot) in index.iter_mut().skip(place).take(some).enumerate() {
-                *slot = (ahead + byte).to_le_bytes()[0];
+                *slot = (inside + byte).to_le_bytes()[0];
             }
             cursor.go_on(some);
             at += some;
@@ -390,15 +393,16 @@ impl Program {
         Some(windows)
     }
 
-    /// Where the window begins that a byte of the input is read from: where rows leave no gaps, windows follow each other
-    /// from the lowest byte of the lane on, so that pieces share them; else with the byte.
+    /// Returns where the window begins that a byte of the input is read from. If rows leave no gaps, windows follow
+    /// each other from the lowest byte of the lane on, so that pieces share them; otherwise the window begins at the
+    /// byte.
     fn window_of(&self, from: isize, (begin, end): (usize, usize)) -> isize {
         let Self { group, pieces, apart, register, .. } = *self;
         let wanted = 2 * pieces * group.unit;
         if group.units > 1 || group.from.unsigned_abs() > wanted.max(register.window) {
             return from;
         }
-        // Backwards, that is where the last unit begins; and units that lie over one another may begin before this byte.
+        // If rows go backwards, the last unit is the lowest; and where units overlap, one may begin before this byte.
         let first = Cursor::new(group, begin, 0);
         let lowest = if group.from < 0 {
             Cursor::new(group, end - 1, 0).begin
@@ -412,15 +416,15 @@ impl Program {
         )
     }
 
-    /// How far a byte of the input lies from where a window of a lane begins; of windows that are not known, and of bytes
-    /// before it, farther than any window.
-    fn ahead(&self, set: &Set, window: usize, lane: usize, from: isize, windows: usize) -> usize {
+    /// Returns how far inside a window of a lane a byte of the input lies; more than any window has if the byte lies
+    /// before the window, or the window is not known.
+    fn inside(&self, set: &Set, window: usize, lane: usize, from: isize, windows: usize) -> usize {
         let known = self.windows.get(set.first_window + window).filter(|_| window < windows);
         let begin = known.and_then(|window| window.get(lane));
         begin.map_or(usize::MAX, |begin| from.wrapping_sub(*begin).cast_unsigned())
     }
 
-    /// Adds a window to a lane, and to the set if other lanes have no more.
+    /// Adds a window to a lane, and to the set if no other lane has as many.
     fn add_window(
         &mut self,
         set: &mut Set,
@@ -439,14 +443,15 @@ impl Program {
                 pick.write(Pick::NONE);
             }
         }
-        // A lane that needs no window of its own reads what another one does.
+        // Lanes that need no window of their own read what another one does.
         let slot = self.windows.get_mut(set.first_window + windows)?;
         slot.iter_mut().skip(if is_new { 0 } else { lane }).for_each(|slot| *slot = from);
         self.high = self.high.max(from.wrapping_add(self.register.window.cast_signed()));
         Some(())
     }
 
-    /// Makes picks from one window picks from two: the first two windows, or what has been made and a further one.
+    /// Turns picks from one window into picks from two: the first two windows, or what has been made and a further
+    /// window.
     fn pair(&mut self, set: &Set) {
         let end = set.first_pick + set.windows * set.outputs;
         let Some(picks) = self.picks.get_mut(set.first_pick..end) else { return };
@@ -468,7 +473,7 @@ impl Program {
     }
 }
 
-/// How many groups, in how many registers, are whole lines: as few as can be.
+/// Returns the smallest numbers of groups and registers that make whole lines.
 fn turn_of_lines(group: &Group, register: Register) -> (usize, usize) {
     let line = register.bytes.max(LINE_BYTES);
     let most = div(MAX_REGISTERS * register.bytes, line);
@@ -476,13 +481,13 @@ fn turn_of_lines(group: &Group, register: Register) -> (usize, usize) {
     (div(lines * line, group.bytes()), div(lines * line, register.bytes))
 }
 
-/// How many groups a turn takes, in how many registers: the fewest that are filled nearly as well as any.
+/// Returns how many groups a turn takes, in how many registers: the fewest that are filled nearly as well as any.
 fn best_turn(group: &Group, register: Register) -> (usize, usize) {
     let mut best = (0, 1);
-    // Small registers may need more of them for the longest groups.
+    // Small registers may need to be more for the longest groups.
     for registers in 1..=4.max(2 * LINE_BYTES / register.bytes.max(1)) {
         let groups = registers * register.bytes / group.bytes().max(1);
-        // Another register must be worth a tenth.
+        // A further register must be worth a tenth.
         if groups * best.1 * 10 > best.0 * registers * 11 {
             best = (groups, registers);
         }

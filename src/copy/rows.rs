@@ -1,13 +1,15 @@
-//! Pieces that share their rows: packed outputs, each of which takes a run of every row of the input.
+//! Pieces that share their rows: packed outputs, each of which takes a run of every row of the input. Elements that
+//! share bytes come here, too, if all runs are whole bytes.
 //!
-//! Neighbouring pieces of one length make a band, which one kernel moves. Rows are taken in blocks that the first-level
-//! cache holds, band after band, so that each line of the input is fetched once.
+//! Neighbouring pieces of equal length form a band, which one kernel moves. Rows are taken in blocks that the
+//! first-level cache holds, band after band, so that each line of the input is fetched only once.
 
 use super::call::{Call, Shuffle};
 use super::cost::{self, Costs, Method};
 use super::describe;
 use super::machine::{
-    BLOCK_BYTES, COLUMN_BYTES, LEAST_STREAMED_BYTES, LONG_BLOCK_BYTES, LONG_RUN_BYTES, RUNS_IN_TURN,
+    BLOCK_BYTES, COLUMN_BYTES, INTERLEAVED_RUNS, LEAST_STREAMED_BYTES, LONG_BLOCK_BYTES,
+    LONG_RUN_BYTES,
 };
 use super::nest::{Axis, Nest};
 use super::program::{Group, Program};
@@ -23,34 +25,32 @@ use core::iter::Peekable;
 use core::ops::Range;
 use core::ptr::{null, null_mut};
 
-/// Programs, bands and pieces that are set up at a time.
+/// The most programs, bands and pieces that are set up at a time. They live on the stack, and programs are large.
 const MAX_PROGRAMS: usize = 1;
 const MAX_BANDS: usize = 8;
 const MAX_TARGETS: usize = MAX_COLUMNS;
 
-/// The rows, and what a step on the split axis is of each.
+/// The rows of a transfer, and how the split axis lies in them.
 pub(super) struct Rows {
     call: Call,
-    /// Outward of the split axis: where rows begin. The innermost axis is apart, for it is what kernels go along.
+    /// The axes outward of the split axis, except for the innermost one, along which kernels go.
     outer: Nest,
     row: Axis,
     pub count: usize,
-    /// Bytes of input from a step of the split axis to the next, and bits that a piece has of a step.
+    /// Bytes of input from one step of the split axis to the next, and bits that a piece has of a step.
     apart: isize,
     step_bits: usize,
-    /// Bytes of input from the first step of a row to the end of the last.
-    width: usize,
-    /// Bytes of a row of all pieces together.
-    wanted: usize,
+    /// Bytes that all pieces together have of a row.
+    row_bytes: usize,
 }
 
 impl Rows {
     pub(super) fn new(call: Call) -> Self {
         let row = Axis { extent: 1, from: 0, to: 0 };
-        Self { call, outer: Nest::NONE, row, count: 1, apart: 0, step_bits: 0, width: 0, wanted: 0 }
+        Self { call, outer: Nest::NONE, row, count: 1, apart: 0, step_bits: 0, row_bytes: 0 }
     }
 
-    /// Makes it the rows of a transfer, if pieces have runs of whole bytes of them.
+    /// Sets this to the rows of a transfer; returns `None` if its pieces do not take runs of whole bytes from them.
     #[inline(never)]
     pub(super) fn make(&mut self, transfer: &Transfer<'_>) -> Option<()> {
         let geometry = &transfer.geometry;
@@ -69,16 +69,16 @@ impl Rows {
         if !self.outer.axes().is_empty() {
             self.row = self.outer.pop();
         }
-        // Rows of pieces that follow each other in the input, too, are runs.
+        // Rows that are contiguous in the input as well make one long run, which the normal form finds.
         if self.row.extent > 1 && self.row.from == self.run(1).cast_signed() && bits >= 8 {
             return None;
         }
-        self.width = usize_of(geometry.extent) * self.step_bits / 8;
-        self.wanted = div(transfer.bytes, self.count);
+        self.row_bytes = div(transfer.bytes, self.count);
         Some(())
     }
 
-    /// Of elements that share bytes: a packed input whose pieces begin and end with bytes.
+    /// Finds the rows of elements that share bytes: the input must be packed, and pieces must begin and end at whole
+    /// bytes.
     fn make_sub_byte(&mut self, transfer: &Transfer<'_>) -> Option<()> {
         let geometry = &transfer.geometry;
         let is_whole = |len: i64| (usize_of(len) * self.step_bits).is_multiple_of(8);
@@ -97,7 +97,8 @@ impl Rows {
         Some(())
     }
 
-    /// Of whole bytes: all inward of the split axis must lie together, and steps too unless every piece has one.
+    /// Finds the rows of whole bytes: everything inward of the split axis must be contiguous, and so must steps along
+    /// it, unless every piece has only one.
     fn make_whole(&mut self, transfer: &Transfer<'_>) -> Option<()> {
         let geometry = &transfer.geometry;
         let size = isize_of(i64::from(geometry.dtype.bits() / 8));
@@ -132,13 +133,14 @@ impl Rows {
         Some(())
     }
 
-    /// Bytes that a piece has of a row. Of elements that share bytes these are whole bytes, if not of each step.
+    /// Returns how many bytes a piece has of a row. Of elements that share bytes, this is whole bytes even if a step is
+    /// not.
     pub(super) fn run(&self, len: i64) -> usize {
         usize_of(len) * self.step_bits / 8
     }
 
-    /// Bytes of input from where a row begins to where a piece does.
-    fn ahead(&self, part: &Part) -> isize {
+    /// Returns the bytes of input from the start of a row to the start of a piece.
+    fn offset(&self, part: &Part) -> isize {
         if self.step_bits.is_multiple_of(8) {
             self.apart.wrapping_mul(isize_of(part.offset))
         } else {
@@ -146,23 +148,23 @@ impl Rows {
         }
     }
 
-    /// Where a row begins, and how many there are from it on at equal distances.
-    fn find(&self, row: usize) -> (*const u8, usize) {
+    /// Returns where a row begins, and how many rows there are from it on at equal distances.
+    fn source_at(&self, row: usize) -> (*const u8, usize) {
         let extent = self.row.extent.max(1);
         let (step, within) = div_rem(row, extent);
-        let source = self.outer.find(step);
+        let source = self.outer.source_at(step);
         (source.wrapping_offset(self.row.from.wrapping_mul(within.cast_signed())), extent - within)
     }
 
-    /// Whether rows of so many bytes of a band leave no gaps between them.
+    /// Returns whether rows leave no gaps if a band has so many bytes of each.
     fn is_dense(&self, bytes: usize) -> bool {
         self.row.from.unsigned_abs() <= bytes + LINE_BYTES
     }
 
-    /// Rows of a block.
-    fn block(&self, bands: &Bands) -> usize {
-        let step = self.row.from.unsigned_abs().max(self.wanted).max(1);
-        // What is made in one pass need not be found again.
+    /// Returns the number of rows in a block.
+    fn block_rows(&self, bands: &Bands) -> usize {
+        let step = self.row.from.unsigned_abs().max(self.row_bytes).max(1);
+        // What one pass makes is not read again, so it need not stay in the first-level cache.
         let is_once = match bands.list.first() {
             Some(band) if bands.count == 1 => band.program(bands).is_some_and(|program| {
                 program.together(band.targets.len()) == band.targets.len()
@@ -170,25 +172,25 @@ impl Rows {
             }),
             _ => false,
         };
-        let are_long = div(self.wanted, bands.count) >= LONG_RUN_BYTES;
+        let are_long = div(self.row_bytes, bands.count) >= LONG_RUN_BYTES;
         let bytes = if is_once || are_long { LONG_BLOCK_BYTES } else { BLOCK_BYTES };
         let rows = if bands.has_columns {
             div(bytes, step).max(div(COLUMN_BYTES, self.run(1)))
         } else {
             div(bytes, step)
         };
-        // So that every block begins a line again where the first one does.
+        // If the first block begins a line in the outputs, so do all others.
         if bands.has_short {
             next_multiple(rows.max(1), LINE_BYTES)
         } else {
-            rows.max(if self.call.past { RUNS_IN_TURN } else { 1 })
+            rows.max(if self.call.past { INTERLEAVED_RUNS } else { 1 })
         }
     }
 
-    /// Copies what pieces have of some rows.
+    /// Copies the runs that pieces have of some rows.
     ///
     /// # Safety
-    /// What they have must be readable and writable; other calls must have other rows, or other pieces.
+    /// The runs must be readable and writable; concurrent calls must have other rows, or other pieces.
     #[inline(never)]
     pub(super) unsafe fn copy(&self, parts: Iter<'_>, rows: Range<usize>) {
         let mut bands = Bands::NONE;
@@ -196,12 +198,13 @@ impl Rows {
         let mut parts = parts.peekable();
         while parts.peek().is_some() {
             bands.make(self, &mut parts);
-            let block = self.block(&bands);
+            let block = self.block_rows(&bands);
             let mut row = rows.start;
             while row < rows.end {
-                let (source, left) = self.find(row);
+                let (source, left) = self.source_at(row);
                 let count = block.min(left).min(rows.end - row);
-                let next = if row + count < rows.end { self.find(row + count).0 } else { source };
+                let next =
+                    if row + count < rows.end { self.source_at(row + count).0 } else { source };
                 // SAFETY: the caller's promise.
                 unsafe { self.copy_block(&bands, &mut stages, (source, left), row, count, next) };
                 row += count;
@@ -221,7 +224,7 @@ impl Rows {
             .number(self.row.from as i64)
             .text(" bytes apart");
         bands.make(self, &mut transfer.parts.iter().peekable());
-        text.text(", in blocks of ").count(self.block(&bands)).text("; ");
+        text.text(", in blocks of ").count(self.block_rows(&bands)).text("; ");
         for (number, band) in bands.list.iter().take(bands.count.min(2)).enumerate() {
             text.text(if number > 0 { "; " } else { "" }).count(band.targets.len());
             text.text(" of runs of ").count(band.run).text(" bytes");
@@ -230,6 +233,8 @@ impl Rows {
         text.text(if bands.count > 2 { "; and so on" } else { "" });
     }
 
+    /// Copies the runs of all bands in a block of rows.
+    ///
     /// # Safety
     /// As [`Rows::copy`].
     unsafe fn copy_block(
@@ -242,12 +247,12 @@ impl Rows {
         next: *const u8,
     ) {
         let from = self.row.from;
-        // Long runs first: they bring the lines that they share with short ones.
+        // Long runs first: they fetch the lines that they share with short ones.
         let is_long = |band: &&Band| band.run >= LEAST_STREAMED_BYTES;
         let all = || bands.list.iter().take(bands.count);
         for band in all().filter(is_long).chain(all().filter(|band| !is_long(band))) {
-            let &Band { ahead, run, apart, ref targets, costs } = band;
-            let source = source.wrapping_offset(ahead);
+            let &Band { offset, run, apart, ref targets, costs } = band;
+            let source = source.wrapping_offset(offset);
             let targets = bands.targets.get(targets.clone()).unwrap_or_default();
             let readable_end = if self.call.is_far(apart) {
                 null()
@@ -255,11 +260,12 @@ impl Rows {
                 let last = apart.max(0).unsigned_abs() * (targets.len() - 1);
                 self.call.readable_end(source, left, from, last + run)
             };
-            let (at, mut next) = (row * run, next.wrapping_offset(ahead));
+            let (at, mut next) = (row * run, next.wrapping_offset(offset));
             if self.call.past && !(bands.count == 1 && self.is_dense(targets.len() * run)) {
-                // Streams ask for what they read next, and programs for what follows; here neither is what the band reads.
+                // Kernels prefetch what comes next in memory, but this band continues with other rows: prefetch those
+                // here.
                 if run < LEAST_STREAMED_BYTES {
-                    self.call.ask(next, count, from, targets.len() * run);
+                    self.call.prefetch_rows(next, count, from, targets.len() * run);
                     next = source;
                 }
             }
@@ -276,36 +282,33 @@ impl Rows {
                             count,
                             readable_end,
                             next,
-                            ahead: 0,
+                            distance: 0,
                         };
                         self.call.shuffle(&shuffle, stages);
                     }
                     Method::Transpose => {
                         let Some(tile) = Tile::new(run, targets.len(), from) else { continue };
-                        self.call.transpose(
-                            &Block { source, from, rows: count, targets, at, readable_end, tile },
-                            stages,
-                        );
+                        let block =
+                            Block { source, from, rows: count, targets, at, readable_end, tile };
+                        self.call.transpose(&block, stages);
                     }
                     Method::Runs => {
                         for (number, target) in targets.iter().enumerate() {
-                            let ahead = apart.wrapping_mul(number.cast_signed());
-                            // Short runs ask for what follows, each piece for its share; long ones for rows.
+                            let offset = apart.wrapping_mul(number.cast_signed());
+                            // Short runs prefetch what follows the rows, each piece its share of it; long ones prefetch
+                            // their next rows.
                             let is_streamed =
                                 run >= LEAST_STREAMED_BYTES || run.is_multiple_of(LINE_BYTES);
-                            let ahead_of_next = if is_streamed {
-                                ahead
+                            let offset_of_next = if is_streamed {
+                                offset
                             } else {
                                 (number * count * run).cast_signed()
                             };
-                            let next = next.wrapping_offset(ahead_of_next);
-                            let source = source.wrapping_offset(ahead);
+                            let next = next.wrapping_offset(offset_of_next);
+                            let source = source.wrapping_offset(offset);
                             let (target, to) = (target.wrapping_add(at), run.cast_signed());
-                            self.call.rows(
-                                &Runs { source, target, run, count, from, to, readable_end },
-                                stages,
-                                next,
-                            );
+                            let runs = Runs { source, target, run, count, from, to, readable_end };
+                            self.call.copy_runs(&runs, stages, next);
                         }
                     }
                 }
@@ -314,10 +317,10 @@ impl Rows {
     }
 }
 
-/// Neighbouring pieces of one length.
+/// Neighbouring pieces of equal length.
 struct Band {
-    /// Bytes from where a row begins to where the first piece does, and from a piece to the next.
-    ahead: isize,
+    /// Bytes from the start of a row to the first piece, and from one piece to the next.
+    offset: isize,
     apart: isize,
     run: usize,
     targets: Range<usize>,
@@ -327,7 +330,7 @@ struct Band {
 impl Band {
     const NONE: Self = {
         let costs = Costs { runs: 0, shuffle: None, transpose: None };
-        Self { ahead: 0, apart: 0, run: 0, targets: 0..0, costs }
+        Self { offset: 0, apart: 0, run: 0, targets: 0..0, costs }
     };
 
     fn is_made_by(&self, program: &Program) -> bool {
@@ -341,7 +344,7 @@ impl Band {
     }
 }
 
-/// As many bands as are set up at a time.
+/// The bands that are set up at a time.
 struct Bands {
     list: [Band; MAX_BANDS],
     count: usize,
@@ -361,7 +364,8 @@ impl Bands {
         has_short: false,
     };
 
-    /// Makes it the next bands, as many as there is room for. In place, for it takes some of the stack.
+    /// Sets this to the next bands, as many as there is room for. It does so in place, because bands take much of the
+    /// stack.
     #[inline(never)]
     fn make(&mut self, rows: &Rows, parts: &mut Peekable<Iter<'_>>) {
         (self.count, self.has_columns, self.has_short) = (0, false, false);
@@ -388,7 +392,7 @@ impl Bands {
             }
             let apart = if first.len > 1 { run.cast_signed() } else { rows.apart };
             *band = Band {
-                ahead: rows.ahead(&first),
+                offset: rows.offset(&first),
                 apart,
                 run,
                 targets: begin..found,
@@ -402,7 +406,7 @@ impl Bands {
     }
 }
 
-/// What it costs to move a band. A program is made if there is none for another band like it and room is left.
+/// Returns what it costs to move a band. Makes a program if room is left for one and no other band's program will do.
 fn costs_of(
     rows: &Rows,
     band: &Band,
@@ -419,13 +423,13 @@ fn costs_of(
     let runs = cost::of_runs(call, band.run, true);
     let known = programs.iter().find(|program| band.is_made_by(program));
     if let Some(program) = known {
-        return Costs { runs, shuffle: Some(cost::of_steps(call, program)), transpose };
+        return Costs { runs, shuffle: Some(cost::of_program(call, program)), transpose };
     }
     let Some(slot) = programs.get_mut(*made) else {
         return Costs { runs, shuffle: None, transpose };
     };
     let group = Group::of_units(band.run, from);
-    let shuffle = cost::of_program(call, slot, group, (columns, band.apart), rows.row.extent);
+    let shuffle = cost::make_program(call, slot, group, (columns, band.apart), rows.row.extent);
     let costs = Costs { runs, shuffle, transpose };
     if costs.best() == Method::Shuffle {
         *made += 1;

@@ -29,7 +29,7 @@ impl Runs {
     }
 
     /// The same without the first ones.
-    fn without(&self, done: usize) -> Self {
+    fn skip(&self, done: usize) -> Self {
         let steps = done.cast_signed();
         Self {
             source: self.source.wrapping_offset(self.from.wrapping_mul(steps)),
@@ -169,7 +169,7 @@ pub(super) unsafe fn copy<V: Vector>(source: *const u8, target: *mut u8, bytes: 
 /// The runs must be readable and writable, and the source between the first of them and `readable_end`, if that lies
 /// behind.
 #[inline(always)]
-pub(super) unsafe fn rows<V: Vector>(runs: &Runs) {
+pub(super) unsafe fn copy_runs<V: Vector>(runs: &Runs) {
     // SAFETY: the caller's promise.
     unsafe {
         if runs.to == runs.run.cast_signed() && runs.count > 4 {
@@ -183,7 +183,7 @@ pub(super) unsafe fn rows<V: Vector>(runs: &Runs) {
                 }
                 _ => 0,
             };
-            return exact::<V>(&runs.without(done));
+            return exact::<V>(&runs.skip(done));
         }
         exact::<V>(runs);
     }

@@ -19,10 +19,11 @@ pub(super) struct Turns<'a> {
     /// Bytes of each target that others have made before.
     pub at: usize,
     pub count: usize,
-    /// What is read next: with each register that goes past the caches, as many bytes of it are asked for.
+    /// What is read next: programs of several sets, which read lines out of their order, ask for as many bytes of it as they
+    /// send past the caches. Where lines are read in their order, CPUs know what comes next.
     pub next: *const u8,
     /// Bytes from each window to what is asked for instead; 0: what is next is.
-    pub ahead: isize,
+    pub distance: isize,
 }
 
 /// Where there are no programs.
@@ -106,9 +107,9 @@ unsafe fn one_set<V: Vector, const PAST: bool, const E: usize, const R: usize>(
         let targets = targets_of::<V, E>(all, set);
         let mut at = first * to;
         for _ in 0..turns {
-            if PAST && all.ahead != 0 {
+            if PAST && all.distance != 0 {
                 for [window, _] in windows {
-                    V::prefetch_later(source.wrapping_offset(window.wrapping_add(all.ahead)));
+                    V::prefetch_later(source.wrapping_offset(window.wrapping_add(all.distance)));
                 }
             }
             let mut loaded = [V::load_window(source, windows[0]); R];
@@ -127,7 +128,7 @@ unsafe fn one_set<V: Vector, const PAST: bool, const E: usize, const R: usize>(
                 let target = targets[e].wrapping_add(at);
                 if PAST {
                     made.stream(target);
-                    if all.ahead == 0 {
+                    if all.distance == 0 && program.set_count > 1 {
                         V::prefetch_later(next);
                         next = next.wrapping_add(V::BYTES);
                     }
@@ -243,7 +244,7 @@ mod tests {
                     at: 0,
                     count: turns,
                     next: null(),
-                    ahead: 0,
+                    distance: 0,
                 });
             };
             for (piece, output) in outputs.iter().enumerate() {

@@ -1,11 +1,11 @@
-//! Few bytes of few packed rows: runs one after the other, without a look at anything else.
+//! Small copies of few packed rows: runs one after the other, with no further decisions.
 
 use super::machine::{Machine, MANY_ROWS};
 use super::vector::LINE_BYTES;
 use crate::parts::Transfer;
 use crate::shape::usize_of;
 
-/// Whether runs one after the other are the quickest way.
+/// Returns whether it is quickest to copy runs one after the other.
 #[inline]
 pub(super) fn is_small(transfer: &Transfer<'_>) -> bool {
     let geometry = &transfer.geometry;

@@ -27,14 +27,14 @@ struct Held {
 /// A stage for each target that is written at a time.
 pub(super) struct Stages {
     buffer: Buffer,
-    each: usize,
+    stage_bytes: usize,
     held: [Held; MAX_STAGES],
 }
 
 impl Stages {
     pub(super) const NONE: Self = Self {
         buffer: Buffer([const { MaybeUninit::uninit() }; STAGES_BYTES]),
-        each: 0,
+        stage_bytes: 0,
         held: [Held { line: null_mut(), begin: 0, end: 0 }; MAX_STAGES],
     };
 
@@ -43,18 +43,18 @@ impl Stages {
     ///
     /// # Safety
     /// What has been pushed must still be writable.
-    pub(super) unsafe fn share(&mut self, count: usize, kernels: &Kernels) -> usize {
-        let each = div(STAGES_BYTES, count) / LINE_BYTES * LINE_BYTES;
-        if each != self.each {
+    pub(super) unsafe fn divide(&mut self, count: usize, kernels: &Kernels) -> usize {
+        let stage_bytes = div(STAGES_BYTES, count) / LINE_BYTES * LINE_BYTES;
+        if stage_bytes != self.stage_bytes {
             // SAFETY: the caller's promise.
             unsafe { self.finish(kernels) };
-            self.each = each;
+            self.stage_bytes = stage_bytes;
         }
-        each - 2 * LINE_BYTES
+        stage_bytes - 2 * LINE_BYTES
     }
 
     fn memory(&mut self, number: usize) -> *mut u8 {
-        self.buffer.0.as_mut_ptr().cast::<u8>().wrapping_add(number * self.each)
+        self.buffer.0.as_mut_ptr().cast::<u8>().wrapping_add(number * self.stage_bytes)
     }
 
     /// Returns where the next bytes of a target are to be put. What is held for another place goes there first.
@@ -104,7 +104,7 @@ impl Stages {
         unsafe {
             (kernels.copy)(memory.wrapping_add(begin), line.wrapping_add(begin), at - begin);
             let (source, target) = (memory.wrapping_add(at), line.wrapping_add(at));
-            (kernels.stream)(&Runs::one(source, target, whole - at), next);
+            (kernels.stream_runs)(&Runs::one(source, target, whole - at), next);
             (kernels.copy)(memory.wrapping_add(whole), memory, end - whole);
         }
         *held = Held { line: line.wrapping_add(whole), begin: 0, end: end - whole };
@@ -115,7 +115,7 @@ impl Stages {
     /// # Safety
     /// What has been pushed must still be writable.
     pub(super) unsafe fn finish(&mut self, kernels: &Kernels) {
-        if self.each == 0 {
+        if self.stage_bytes == 0 {
             return; // nothing has been put there
         }
         for number in 0..MAX_STAGES {
@@ -139,7 +139,7 @@ impl Stages {
     ) {
         let (unit, columns) = (block.tile.unit, block.tile.columns());
         // SAFETY: the caller's promise. No register is written beyond the rows, so there is room for a line more.
-        let room = unsafe { self.share(columns, kernels) } + LINE_BYTES;
+        let room = unsafe { self.divide(columns, kernels) } + LINE_BYTES;
         let bytes = kernels.register.bytes;
         let step = div(div(room, bytes) * bytes, unit);
         for (number, targets) in (0..).zip(block.targets.chunks(columns.max(1))) {
@@ -157,9 +157,9 @@ impl Stages {
                         *slot = self.room(number, target, kernels);
                     }
                     let targets = stages.get(..targets.len()).unwrap_or_default();
-                    let some = block.first(done + rows).without(done);
+                    let some = block.take(done + rows).skip(done);
                     through(&Block { targets, at: 0, ..some });
-                    (kernels.ask)(next, rows, block.from, 1);
+                    (kernels.prefetch)(next, rows, block.from, 1);
                     for number in 0..targets.len() {
                         self.push(number, rows * unit, next, kernels);
                     }

@@ -10,7 +10,7 @@
 //! Of all that is unsafe here: the runs must be readable and writable, and a line long at least; the CPU must have the
 //! features of the level, and a fence must follow.
 
-use super::machine::{AHEAD_BYTES, RUNS_IN_TURN, TURN_BYTES};
+use super::machine::{INTERLEAVED_BYTES, INTERLEAVED_RUNS, PREFETCH_BYTES};
 use super::opaque::opaque;
 use super::runs::{copy_short, Runs};
 use super::vector::{Vector, LINE_BYTES};
@@ -20,11 +20,11 @@ use super::vector::{Vector, LINE_BYTES};
 /// # Safety
 /// As the module says.
 #[inline(always)]
-pub(super) unsafe fn rows<V: Vector>(runs: &Runs, next: *const u8) {
+pub(super) unsafe fn stream_runs<V: Vector>(runs: &Runs, next: *const u8) {
     let &Runs { run, count, .. } = runs;
     // SAFETY: within the runs.
     unsafe {
-        if count == 1 || run < TURN_BYTES {
+        if count == 1 || run < INTERLEAVED_BYTES {
             for row in 0..count {
                 part_of_run::<V, false>(runs, row, 0, run, next);
             }
@@ -32,10 +32,10 @@ pub(super) unsafe fn rows<V: Vector>(runs: &Runs, next: *const u8) {
         }
         let mut done = 0;
         while done < count {
-            let some = RUNS_IN_TURN.min(count - done);
+            let some = INTERLEAVED_RUNS.min(count - done);
             let mut part = 0;
             while part < run {
-                let end = (part + TURN_BYTES).min(run);
+                let end = (part + INTERLEAVED_BYTES).min(run);
                 for row in done..done + some {
                     part_of_run::<V, true>(runs, row, part, end, next);
                 }
@@ -48,7 +48,7 @@ pub(super) unsafe fn rows<V: Vector>(runs: &Runs, next: *const u8) {
 
 /// Asks for so many bytes of each row, which are read later.
 #[inline(always)]
-pub(super) fn ask<V: Vector>(source: *const u8, rows: usize, from: isize, bytes: usize) {
+pub(super) fn prefetch_rows<V: Vector>(source: *const u8, rows: usize, from: isize, bytes: usize) {
     let mut row = source;
     for _ in 0..rows {
         let mut at = 0;
@@ -63,7 +63,7 @@ pub(super) fn ask<V: Vector>(source: *const u8, rows: usize, from: isize, bytes:
 
 /// What a turn has of a run: the lines that begin there, and the partial ones at its ends.
 #[inline(always)]
-unsafe fn part_of_run<V: Vector, const IN_TURN: bool>(
+unsafe fn part_of_run<V: Vector, const INTERLEAVED: bool>(
     runs: &Runs,
     row: usize,
     begin: usize,
@@ -86,13 +86,13 @@ unsafe fn part_of_run<V: Vector, const IN_TURN: bool>(
             copy_short::<V>(source, target, line(0));
         }
         let rows_on = |rows: usize| source.wrapping_offset(from.wrapping_mul(rows.cast_signed()));
-        let ahead = if count == 1 {
-            Ahead { own: run.saturating_sub(AHEAD_BYTES), by: AHEAD_BYTES, next }
-        } else if IN_TURN && row + RUNS_IN_TURN < count {
-            Ahead { own: 0, by: 0, next: rows_on(RUNS_IN_TURN) }
+        let prefetch = if count == 1 {
+            Prefetch { own: run.saturating_sub(PREFETCH_BYTES), by: PREFETCH_BYTES, next }
+        } else if INTERLEAVED && row + INTERLEAVED_RUNS < count {
+            Prefetch { own: 0, by: 0, next: rows_on(INTERLEAVED_RUNS) }
         } else {
-            let row = if IN_TURN { row % RUNS_IN_TURN } else { row };
-            Ahead {
+            let row = if INTERLEAVED { row % INTERLEAVED_RUNS } else { row };
+            Prefetch {
                 own: 0,
                 by: 0,
                 next: next.wrapping_offset(from.wrapping_mul(row.cast_signed())),
@@ -100,10 +100,10 @@ unsafe fn part_of_run<V: Vector, const IN_TURN: bool>(
         };
         let mut at = first;
         while at < until {
-            if IN_TURN {
-                V::prefetch_later(ahead.of(source, at));
+            if INTERLEAVED {
+                V::prefetch_later(prefetch.of(source, at));
             } else {
-                V::prefetch(ahead.of(source, at));
+                V::prefetch(prefetch.of(source, at));
             }
             let mut part = at;
             while part < at + LINE_BYTES {
@@ -141,13 +141,13 @@ unsafe fn part_of_run<V: Vector, const IN_TURN: bool>(
 struct Seam([u8; LINE_BYTES]);
 
 /// What is asked for with a line: of a run, what lies so many bytes behind, up to where `own` ends, then what is next.
-struct Ahead {
+struct Prefetch {
     own: usize,
     by: usize,
     next: *const u8,
 }
 
-impl Ahead {
+impl Prefetch {
     #[inline(always)]
     fn of(&self, source: *const u8, at: usize) -> *const u8 {
         if at < self.own {

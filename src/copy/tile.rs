@@ -11,7 +11,7 @@
 //! Of all that is unsafe here: the units must be readable and writable, and the CPU must have the features of the level.
 //! A fence must follow what goes past the caches.
 
-use super::machine::AHEAD_BYTES;
+use super::machine::PREFETCH_BYTES;
 use super::opaque::opaque;
 use super::vector::{Vector, LANE_BYTES, LINE_BYTES};
 use crate::math::{div, div_ceil, div_rem};
@@ -91,7 +91,7 @@ impl Block<'_> {
     }
 
     /// The same without the first rows.
-    pub(super) fn without(&self, rows: usize) -> Self {
+    pub(super) fn skip(&self, rows: usize) -> Self {
         Self {
             source: self.row(rows),
             rows: self.rows - rows,
@@ -106,7 +106,7 @@ impl Block<'_> {
         self.targets.iter().all(begins)
     }
 
-    pub(super) fn first(&self, rows: usize) -> Self {
+    pub(super) fn take(&self, rows: usize) -> Self {
         Self { rows, ..*self }
     }
 
@@ -179,16 +179,16 @@ pub(super) unsafe fn transpose<V: Vector, const U: usize, const K: usize, const 
     unsafe {
         while rows >= each && (done + each <= rows || (is_whole && done < rows)) {
             let begin = done.min(rows - each);
-            row_of_tiles::<V, U, K, MERGED>(&block.without(begin));
+            row_of_tiles::<V, U, K, MERGED>(&block.skip(begin));
             done = begin + each;
         }
         while rows >= lane && (rows - done >= lane || (rows < each && done < rows)) {
             let begin = done.min(rows - lane);
-            row_of_tiles::<V::Lane, U, K, MERGED>(&block.without(begin));
+            row_of_tiles::<V::Lane, U, K, MERGED>(&block.skip(begin));
             done = begin + lane;
         }
         if done < block.rows {
-            by_units(&block.without(done));
+            by_units(&block.skip(done));
         }
     }
     block.rows
@@ -249,17 +249,17 @@ unsafe fn wide_tile<V: Vector, const U: usize, const K: usize, const PAST: bool>
         for row in 0..K {
             let mut rows = [V::load(next); MAX_LANES];
             for (lane, row) in rows.iter_mut().enumerate().take(lanes).skip(1) {
-                let ahead = block.from.wrapping_mul((lane * K).cast_signed());
-                *row = V::load(next.wrapping_offset(ahead));
+                let offset = block.from.wrapping_mul((lane * K).cast_signed());
+                *row = V::load(next.wrapping_offset(offset));
             }
-            let rows = V::cross_lanes(rows);
+            let rows = V::transpose_lanes(rows);
             for (lane, made) in rows.into_iter().enumerate().take(lanes) {
                 squares.add(lane * K + row).write(made);
             }
             next = next.wrapping_offset(block.from);
         }
         for lane in 0..lanes {
-            let made = network::<V, U, K>(squares.add(lane * K).cast::<[V; K]>().read());
+            let made = transpose_squares::<V, U, K>(squares.add(lane * K).cast::<[V; K]>().read());
             put::<V, PAST>(&made, block, column + lane * K);
         }
     }
@@ -306,7 +306,7 @@ unsafe fn tile<V: Vector, const U: usize, const K: usize, const MERGED: bool, co
             let order = V::load(order.as_ptr().cast());
             rows = rows.map(|row| row.shuffle(order));
         }
-        let made = network::<V, U, K>(rows);
+        let made = transpose_squares::<V, U, K>(rows);
         // A whole square's number the compiler knows.
         match block.targets.len() {
             columns if columns < K => put::<V, PAST>(&made[..columns], block, column),
@@ -318,7 +318,7 @@ unsafe fn tile<V: Vector, const U: usize, const K: usize, const MERGED: bool, co
 /// Transposes the square of each lane.
 #[inline(always)]
 #[allow(clippy::indexing_slicing)] // by numbers that the compiler knows
-unsafe fn network<V: Vector, const U: usize, const K: usize>(mut rows: [V; K]) -> [V; K] {
+unsafe fn transpose_squares<V: Vector, const U: usize, const K: usize>(mut rows: [V; K]) -> [V; K] {
     let mut done = 1;
     while done < K {
         let before = rows;
@@ -343,7 +343,7 @@ pub(super) unsafe fn by_lines<V: Vector, const U: usize, const K: usize, const M
     let mut done = 0;
     while done + each <= block.readable_rows() {
         // SAFETY: within the block.
-        unsafe { lines::<V, U, K, MERGED>(&block.first(done + each).without(done)) };
+        unsafe { lines::<V, U, K, MERGED>(&block.take(done + each).skip(done)) };
         done += each;
     }
     done
@@ -358,7 +358,7 @@ unsafe fn lines<V: Vector, const U: usize, const K: usize, const MERGED: bool>(b
     let is_dense = (0..LINE_BYTES.cast_signed()).contains(&block.from);
     let (next, step, count) = if is_dense {
         let lines = block.rows * block.from.unsigned_abs() / LINE_BYTES;
-        (block.source.wrapping_add(AHEAD_BYTES), LINE_BYTES.cast_signed(), lines)
+        (block.source.wrapping_add(PREFETCH_BYTES), LINE_BYTES.cast_signed(), lines)
     } else {
         (block.row(block.rows), block.from, block.rows)
     };
@@ -374,7 +374,7 @@ unsafe fn lines<V: Vector, const U: usize, const K: usize, const MERGED: bool>(b
         let (mut done, mut end) = (0, column);
         while done < block.rows {
             // SAFETY: within the block.
-            end = unsafe { any_tile::<V, U, K, MERGED, true>(&block.without(done), column) };
+            end = unsafe { any_tile::<V, U, K, MERGED, true>(&block.skip(done), column) };
             done += each;
         }
         column = end;
@@ -440,7 +440,7 @@ mod tests {
                 match kernels.transpose(&block) {
                     [through, _] if !past => through(&block),
                     [through, by_lines] if block.begins_lines() => {
-                        through(&block.without(by_lines(&block)))
+                        through(&block.skip(by_lines(&block)))
                     }
                     [through, _] => {
                         let mut stages = Stages::NONE;

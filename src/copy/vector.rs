@@ -43,7 +43,7 @@ pub(super) trait Vector: Copy {
     /// Returns registers of which the first has the first lanes of all, the second the second lanes, and so on. There are as
     /// many as lanes, and what follows them does not count.
     #[inline(always)]
-    unsafe fn cross_lanes(rows: [Self; 4]) -> [Self; 4] {
+    unsafe fn transpose_lanes(rows: [Self; 4]) -> [Self; 4] {
         rows
     }
     /// Puts the bytes of each lane in the order of the index's lane.
@@ -53,9 +53,9 @@ pub(super) trait Vector: Copy {
     }
     /// Loads what begins so many bytes ahead; on levels whose window is a lane, each lane by itself.
     #[inline(always)]
-    unsafe fn load_window(source: *const u8, [ahead, _]: [isize; 2]) -> Self {
+    unsafe fn load_window(source: *const u8, [offset, _]: [isize; 2]) -> Self {
         // SAFETY: the caller's promise.
-        unsafe { Self::load(source.wrapping_offset(ahead)) }
+        unsafe { Self::load(source.wrapping_offset(offset)) }
     }
     /// Returns the bytes of this window that the index numbers. Levels that cannot pick are never asked to.
     #[inline(always)]

@@ -18,7 +18,7 @@ const WORD_BYTES: usize = 4;
 impl Program {
     /// Of how many targets the turns of one call are: all of them, where pieces share no sets.
     pub(super) fn together(&self, targets: usize) -> usize {
-        if self.by_shares {
+        if self.picks_words {
             targets
         } else {
             self.pieces
@@ -27,14 +27,14 @@ impl Program {
 
     /// The first window and the last one that an output of a set picks from.
     pub(super) fn windows_of(&self, set: &Set, output: usize) -> (usize, usize) {
-        if !self.by_shares {
+        if !self.picks_words {
             return (0, set.windows - 1);
         }
-        share(output, set.outputs, set.windows)
+        share_of(output, set.outputs, set.windows)
     }
 
     /// Makes it one that picks words, from a window for each unit: as few of them as fill registers.
-    pub(super) fn make_shares(&mut self, kernels: &Kernels) -> bool {
+    pub(super) fn make_words(&mut self, kernels: &Kernels) -> bool {
         let (Group { unit, units, from, .. }, register) = (self.group, kernels.words);
         let twos = unit.trailing_zeros().min(register.bytes.trailing_zeros());
         (self.groups, self.registers) = (register.bytes >> twos, unit >> twos);
@@ -45,7 +45,7 @@ impl Program {
         {
             return false;
         }
-        (self.register, self.by_shares, self.pieces, self.set_count) = (register, true, 1, 1);
+        (self.register, self.picks_words, self.pieces, self.set_count) = (register, true, 1, 1);
         (self.window_count, self.high) = (self.groups, 0);
         for (number, slot) in (0isize..).zip(self.windows.iter_mut().take(self.groups)) {
             let begin = from.wrapping_mul(number);
@@ -83,7 +83,7 @@ impl Program {
 
 /// The first window and the last one of an output's share of all.
 #[inline(always)]
-pub(super) fn share(output: usize, outputs: usize, windows: usize) -> (usize, usize) {
+pub(super) fn share_of(output: usize, outputs: usize, windows: usize) -> (usize, usize) {
     (div(output * windows, outputs), div((output + 1) * windows - 1, outputs))
 }
 
@@ -140,7 +140,7 @@ unsafe fn turns<V: Vector, const E: usize, const R: usize>(all: &Turns<'_>) {
                     row = row.wrapping_offset(program.group.from);
                     let target = target.wrapping_add(all.at + turn * to);
                     for e in 0..E {
-                        let (first, last) = share(e, E, R);
+                        let (first, last) = share_of(e, E, R);
                         let mut made = loaded[first]
                             .pick_two(loaded[first + 1], [index[first][e], index[first + 1][e]]);
                         for r in first + 2..=last {
