@@ -72,7 +72,7 @@ def test_installed_alone_it_says_what_is_missing(clean_python: pathlib.Path) -> 
     assert done.returncode == 1
     assert re.fullmatch(r"\d+\.\d+\.\d+\n", done.stdout)
     assert done.stderr.splitlines()[-1] == (
-        "ImportError: libsplit_onnxruntime needs onnxruntime 1.24 or newer, and none can be "
+        "ImportError: libsplit_onnxruntime needs onnxruntime 1.24 or newer, which cannot be "
         "imported (No module named 'onnxruntime'): pip install 'onnxruntime>=1.24'"
     )
 
