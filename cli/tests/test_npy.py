@@ -330,7 +330,7 @@ class Npy(ToolTest):
             header = f"{{'descr': '{spelt}', 'fortran_order': False, 'shape': (4,)}}\n"
             self.save_bytes(header.encode(), bytes(64))
             run = self.split("--parts 2")
-            self.assert_fails(run, INVALID, spelt, "not one that NumPy knows")
+            self.assert_fails(run, INVALID, spelt, "not built into NumPy")
             self.assertNotIn("object", run.stderr)
 
     def test_names_that_are_not_utf_8(self):

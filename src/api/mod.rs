@@ -1,13 +1,13 @@
-//! The Rust API: safe doors to the same calls.
+//! The Rust API: a safe interface to the same calls.
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `element.rs` | the Rust types that tensors may have elements of |
+//! | `element.rs` | the Rust types that may be elements of a tensor |
 //! | `view.rs` | typed tensors over slices |
-//! | `split.rs` | parameters, and what to do with an input |
-//! | `plan.rs` | a split prepared once |
-//! | `whole.rs` | a view copied as a whole |
-//! | `rayon.rs`, `ndarray.rs` | what the features of these names add |
+//! | `split.rs` | a split's parameters, and the calls that use them |
+//! | `plan.rs` | a split that is prepared once |
+//! | `whole.rs` | copying a whole view |
+//! | `rayon.rs`, `ndarray.rs` | what the features of the same names add |
 
 pub(crate) mod element;
 #[cfg(all(feature = "ndarray", not(feature = "capi")))]

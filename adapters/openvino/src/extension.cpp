@@ -100,8 +100,8 @@ ov::OutputVector onnx_split(const ov::frontend::NodeContext &node) {
     rule.pieces = pieces.value_or(rule.num_outputs);
     OPENVINO_ASSERT(
         rule.pieces > 0,
-        "libsplit: neither lengths nor num_outputs, and OpenVINO does not tell how many "
-        "outputs the node has: give it either, or read the model without libsplit");
+        "libsplit: neither lengths nor num_outputs is given, and OpenVINO does not say how many "
+        "outputs the node has: give one of them, or read the model without libsplit");
     return std::make_shared<Split>(inputs, rule)->outputs();
 }
 
