@@ -67,9 +67,6 @@ impl ParsedCall<'_> {
         if !trail.hull.is_apart(array_hull) && !ascend(outputs, &transfer) {
             check_arrays(outputs, &transfer, trail.hull)?;
         }
-        if bytes == 0 {
-            return Ok(());
-        }
         // SAFETY: promise 5.
         unsafe { copy::run(&transfer, executor) }
     }

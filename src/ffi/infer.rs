@@ -11,6 +11,7 @@ use crate::shape::{bytes_of_bits, rank_number, usize_of, DIM_UNKNOWN};
 use crate::span::Span;
 use crate::words::{Argument, Field};
 use core::ptr::null;
+use core::slice;
 
 /// [`super::libsplit_count`].
 pub unsafe fn count(
@@ -218,7 +219,9 @@ fn check_apart(outputs: &[libsplit_tensor], rank: usize, reads: &Reads<'_>) -> R
         })
     };
     if let Some((at, owner)) = reads.first_under(&spans, hull, descriptors) {
-        return clash(at, owner.unwrap_or(Argument::Outputs));
+        let lies_over = |one| Span::of_slice(slice::from_ref(one)).intersects(span(at));
+        let descriptor = || outputs.iter().position(lies_over).map(Argument::Output);
+        return clash(at, owner.or_else(descriptor).unwrap_or(Argument::Outputs));
     }
     match (!are_apart).then(|| first_meeting(&spans)).flatten() {
         None => Ok(()),
