@@ -2,8 +2,8 @@
 
 Usage: table.py EXTENSION
 
-Everything is run: in a process of its own, which starts anew after a crash. Types and cases that
-libsplit and OpenVINO see in the same way are listed as well.
+Everything is run, in a separate process, which is restarted after a crash. Types and cases for which
+libsplit and OpenVINO agree are listed as well.
 """
 
 import json

@@ -93,7 +93,7 @@ class Npy(ToolTest):
         return self.out / f"array_{index}.npy"
 
     def assert_splits(self, options, expected, **limits):
-        """The tool succeeds, tells and makes the expected arrays, and nothing else."""
+        """The tool succeeds, and reports and makes the expected arrays, and nothing else."""
         run = self.split(options, **limits)
         self.assert_succeeds(run)
         lines = run.stdout.splitlines()
