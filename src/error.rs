@@ -1,4 +1,4 @@
-//! Everything that can be wrong with a call: one variant a rule, one [`ErrorKind`] a status.
+//! Everything that can be wrong with a call: a variant for each rule, and an [`ErrorKind`] for each status.
 
 #![forbid(unsafe_code)]
 
@@ -16,7 +16,7 @@ pub(crate) fn number(count: usize) -> i64 {
 /// The name of an operator or of element types.
 type Name = &'static str;
 
-/// A name as it is: one that can be cut and padded needs kilobytes of code.
+/// A name that is shown as it is. Names that can be cut and padded need kilobytes of code.
 struct Plain(Name);
 
 impl fmt::Display for Plain {
@@ -25,7 +25,7 @@ impl fmt::Display for Plain {
     }
 }
 
-/// A field as messages show it.
+/// A field in the form that messages show.
 macro_rules! shown {
     ($words:ident Name $field:ident) => {
         Plain($field)
@@ -51,7 +51,7 @@ macro_rules! output_index {
     };
 }
 
-/// The rules, under the kind that each is of: message, name, fields; after a semicolon the two numbers that
+/// The rules, grouped by kind. Each has a message, a name and fields, and after a semicolon the two numbers that
 /// disagree. Messages take the names of arguments from the words of the caller's door.
 macro_rules! rules {
     ($words:ident; $($(#[$doc:meta])* $kind:ident = $number:literal $name:literal {$(

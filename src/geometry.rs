@@ -1,4 +1,4 @@
-//! A split of one shape: the input's extents as the split axis parts them.
+//! The shape of the input as the split axis divides it.
 
 #![forbid(unsafe_code)]
 
@@ -9,28 +9,28 @@ use crate::rules::Request;
 use crate::shape::{self, usize_of, DIM_UNKNOWN, MAX_RANK};
 use crate::words::Argument;
 
-/// The input's shape as the split axis parts it.
+/// The shape of the input as the split axis divides it.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)] // plans hold it
 pub(crate) struct Geometry<'a> {
     pub dtype: DType,
     pub shape: &'a [i64],
     pub axis: usize,
-    /// `false`: the pieces, all of length 1, have no split axis.
+    /// `false` if the pieces, all of length 1, lose the split axis.
     pub keeps_axis: bool,
     /// Extent of the axis, which may be unknown.
     pub extent: i64,
-    /// Elements of the input; of the known extents only where some are unknown.
+    /// Number of elements of the input, where unknown extents count as 1.
     pub elements: i64,
-    /// Elements of one step on the axis: the product of the extents inward of it.
+    /// Number of elements in one step along the axis: the product of the extents inward of it.
     pub inner: i64,
-    /// Steps outside of the axis: the product of the extents outward of it; unknown if one of them, or one
-    /// inward of the axis, is.
+    /// The product of the extents outward of the axis; unknown if one of them, or one inward of the axis, is
+    /// unknown.
     pub outer: i64,
 }
 
 impl<'a> Geometry<'a> {
-    /// Checks type and shape of an input, and the axis. Of the lengths it matters only whether there are any.
+    /// Checks type and shape of an input, and the axis. The lengths do not matter, only whether there are any.
     #[inline(always)] // it is large to return
     pub(crate) fn new(
         request: &Request<'_>,
@@ -78,7 +78,7 @@ impl<'a> Geometry<'a> {
         self.outer * self.inner * len
     }
 
-    /// Checks that every element, and every byte, has a number in `usize`; where that has 64 bits they do.
+    /// Checks that all elements and all bytes can be numbered by `isize`, which is always so if it has 64 bits.
     #[inline]
     pub(crate) fn check_addressable(&self) -> Result<(), Error> {
         let bytes = shape::packed_bytes(self.elements, self.dtype.bits());
@@ -119,7 +119,7 @@ impl<'a> Geometry<'a> {
         })
     }
 
-    /// Returns those of the input's strides that belong to axes that outputs have.
+    /// Returns the strides of the input on the axes that outputs have.
     pub(crate) fn output_strides<'b>(
         &self,
         strides: &'b [i64],
@@ -127,7 +127,7 @@ impl<'a> Geometry<'a> {
         self.input_axes().map(move |d| strides.get(d).copied().unwrap_or(0))
     }
 
-    /// Returns the axes that an output has, as the input numbers them.
+    /// Returns the axes that outputs have, by their numbers in the input.
     #[inline]
     fn input_axes(
         &self,
@@ -137,9 +137,10 @@ impl<'a> Geometry<'a> {
     }
 }
 
-/// Returns the product of all extents, of those inward of an axis, and of those outward of it; unknown ones count as 1.
-/// Returns `None` if extents above zero make more bits than 63 bits can number, even where another is 0: strides could
-/// not be numbered either.
+/// Returns the products of all extents, of those inward of an axis, and of those outward of it. Unknown extents count
+/// as
+/// 1. Returns `None` if the bits of all elements cannot be numbered by 63 bits, also if an extent of 0 means that there
+/// are none, because then strides could not be numbered either.
 #[inline]
 pub(crate) fn counts(
     outward: &[i64],
@@ -147,7 +148,7 @@ pub(crate) fn counts(
     inward: &[i64],
     dtype: DType,
 ) -> Option<[i64; 3]> {
-    // The product of those above zero, whether another is zero, and whether one is unknown.
+    // The product of extents above 0, whether another is 0, and whether another is unknown.
     let product = |extents: &[i64]| {
         let (mut all, mut is_empty, mut is_unknown) = (1i64, false, false);
         for &extent in extents {

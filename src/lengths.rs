@@ -130,8 +130,8 @@ impl<'a> Lengths<'a> {
             .then(|| unsafe { core::slice::from_raw_parts(data, len) })
     }
 
-    /// Returns entry `index` if it is a whole number that `i64` can hold. `index` must be below the length, and the values
-    /// known.
+    /// Returns entry `index` if it is a whole number that `i64` can hold. `index` must be below the length, and the
+    /// values known.
     #[inline(never)] // once in the library
     pub(crate) fn value(&self, index: i64) -> Option<i64> {
         debug_assert!(index >= 0 && index < self.len && self.is_known());

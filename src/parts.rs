@@ -1,5 +1,5 @@
-//! What the copy engine is given to do: the pieces that are wanted and have elements, each with
-//! the place that it goes to.
+//! What the copy engine is given: the pieces that are wanted and have elements, each with the address that it is copied
+//! to.
 
 use crate::geometry::Geometry;
 use crate::overlap::See;
@@ -11,18 +11,18 @@ use core::marker::PhantomData;
 use core::ops::Range;
 use core::slice;
 
-/// A piece on its way to `target`.
+/// A piece that is copied to `target`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Part {
     pub index: usize,
-    /// Steps of the split axis: the first, and how many.
+    /// The first step of the split axis, and the number of steps.
     pub offset: i64,
     pub len: i64,
-    /// Where its element [0, …, 0] goes.
+    /// The address of its element [0, …, 0] in the output.
     pub target: *mut u8,
 }
 
-/// A field of every structure of an array, or the entries of an array: pointers `step` bytes apart.
+/// Pointers that lie `step` bytes apart: the entries of an array, or the same field of all its structures.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Pointers<'a, T> {
     first: *const *mut T,
@@ -33,13 +33,12 @@ pub(crate) struct Pointers<'a, T> {
 
 impl<T> Pointers<'_, T> {
     /// # Safety
-    /// `len` pointers must be readable, from `first` on and `step` bytes apart, for as long as the
-    /// result lives.
+    /// `len` pointers, `step` bytes apart and beginning at `first`, must be readable for as long as the result lives.
     pub(crate) unsafe fn new(first: *const *mut T, step: usize, len: usize) -> Self {
         Self { first, step, len, array: PhantomData }
     }
 
-    /// Returns the pointer with this index; NULL past the end.
+    /// Returns the pointer with this index, or NULL past the end.
     #[inline]
     pub(crate) fn get(&self, index: usize) -> *mut T {
         if index >= self.len {
@@ -49,7 +48,7 @@ impl<T> Pointers<'_, T> {
         unsafe { self.first.byte_add(index * self.step).read() }
     }
 
-    /// Shows the index and the address of each pointer from `low` on and below `high`, as `Spans::starts` does.
+    /// Shows index and address of each pointer that is at least `low` and below `high`, as `Spans::starts` does.
     pub(crate) fn starts(&self, low: usize, mut high: usize, see: &mut See<'_>) {
         for index in 0..self.len {
             let start = self.get(index) as usize;
@@ -60,7 +59,7 @@ impl<T> Pointers<'_, T> {
     }
 }
 
-/// The parts of a copy, in the order of the pieces. A piece without elements or whose target is NULL is none.
+/// The parts of a copy, in the order of the pieces. A piece without elements, or whose target is NULL, is not a part.
 #[derive(Clone, Copy)]
 pub(crate) struct Parts<'a> {
     pub pieces: &'a Pieces<'a>,
@@ -68,7 +67,7 @@ pub(crate) struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
-    /// Returns the number of pieces, of which some may be no parts.
+    /// Returns the number of pieces, not all of which need be parts.
     pub(crate) fn count(&self) -> usize {
         usize_of(self.pieces.count())
     }
@@ -97,14 +96,14 @@ impl<'a> Parts<'a> {
         (len > 0 && !target.is_null()).then_some(Part { index, offset, len, target })
     }
 
-    /// Returns the part with this index. Its offset means nothing where pieces are listed.
+    /// Returns the part with this index. Its offset means nothing if the pieces are a list of lengths.
     #[inline]
     pub(crate) fn get(&self, index: usize) -> Option<Part> {
         self.part(self.pieces.get(index, 0))
     }
 }
 
-/// Goes over parts.
+/// Iterates over parts.
 #[derive(Clone)]
 pub(crate) struct Iter<'a> {
     pieces: PieceIter<'a>,
@@ -127,7 +126,7 @@ pub(crate) enum OutputStrides<'a> {
     Packed,
     /// As descriptors have them; NULL = packed.
     Described { strides: Pointers<'a, i64>, rank: usize },
-    /// `rank` of each in a plan, packed ones too.
+    /// As a plan has them: `rank` strides for each output, packed ones included.
     Planned { strides: &'a [i64], rank: usize },
 }
 
@@ -144,7 +143,7 @@ impl<'a> OutputStrides<'a> {
             Self::Described { strides, rank } => {
                 let array = strides.get(index);
                 // SAFETY: the arrays of descriptors have as many entries as their rank, which was
-                // checked, and are not written meanwhile.
+                // checked, and nobody writes to them meanwhile.
                 (!array.is_null()).then(|| unsafe { slice::from_raw_parts(array, rank) })
             }
             Self::Planned { strides, rank } => strides.get(index.checked_mul(rank)?..)?.get(..rank),
@@ -169,7 +168,8 @@ pub(crate) struct Transfer<'a> {
 }
 
 impl Transfer<'_> {
-    /// Returns the memory that is written for a piece, from the lowest byte to the highest; empty if there is none.
+    /// Returns the memory that a piece is copied to, from the lowest byte to the highest. It is empty if nothing is
+    /// copied.
     #[inline]
     pub(crate) fn written(&self, index: usize) -> Span {
         let Some(part) = self.parts.get(index) else { return Span::default() };
@@ -178,7 +178,7 @@ impl Transfer<'_> {
             Some(dims) => shape::reach(dims).and_then(|(low, high)| byte_reach(low, high, bits, 0)),
             None => Some(Reach::packed(self.geometry.piece_elements(part.len), bits)),
         };
-        // They have been found to lie within the address space.
+        // All outputs have been found to lie within the address space.
         reach.and_then(|reach| reach.at(part.target)).unwrap_or_default()
     }
 

@@ -1,4 +1,4 @@
-//! The pieces that a split gives.
+//! The pieces of a split.
 
 #![forbid(unsafe_code)]
 
@@ -16,14 +16,14 @@ pub(crate) struct Piece {
     pub len: i64,
 }
 
-/// A piece as a plan has it.
+/// A piece in a plan.
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(C)]
 pub(crate) struct Record {
     pub offset: i64,
-    /// 0 where there is nothing to copy.
+    /// 0 if there is nothing to copy.
     pub len: i64,
-    /// Bytes from the input's data to the piece, for views; [`UNWANTED`] where the output is.
+    /// Bytes from the input's data to the piece, for views; [`UNWANTED`] if the output is not wanted.
     pub ahead: i64,
     /// What the output reaches over.
     pub reach: Reach,
@@ -35,15 +35,16 @@ pub(crate) const UNWANTED: i64 = i64::MIN;
 /// The pieces of an axis, in order.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Pieces<'a> {
-    /// `size` each for as long as the extent lasts; then what is left, then 0.
+    /// `size` steps each, as far as the extent goes; then one of what is left, then empty ones.
     Equal { count: i64, size: i64, extent: i64 },
-    /// As listed.
+    /// As in a list of int64.
     Words(&'a [i64]),
-    /// The same, of any type; an entry of -1 (VariadicSplit) is the `rest`, which may be unknown.
+    /// As in a list of any other type, or one with an entry of -1 (VariadicSplit): that is the `rest`, which may be
+    /// unknown.
     Listed { lengths: Lengths<'a>, count: i64, rest: Option<i64> },
     /// This many, of unknown lengths.
     Unknown { count: i64 },
-    /// As a plan has them.
+    /// As recorded in a plan.
     Planned(&'a [Record]),
 }
 
@@ -66,7 +67,7 @@ impl Pieces<'_> {
         PieceIter { pieces: self, words, next: 0, end: usize_of(self.count()), offset: 0 }
     }
 
-    /// Returns some of the pieces. A list is summed up to the first of them.
+    /// Returns some of the pieces. To find where the first of them begins, a list is summed up to it.
     pub(crate) fn range(&self, range: Range<usize>) -> PieceIter<'_> {
         let mut iter = self.iter();
         if let Self::Listed { .. } | Self::Words(_) = self {
@@ -75,7 +76,7 @@ impl Pieces<'_> {
         PieceIter { next: range.start, end: iter.end.min(range.end), ..iter }
     }
 
-    /// Returns the piece with this index. `offset` is where it begins if pieces are listed; else it is not used.
+    /// Returns the piece with this index. `offset` is where it begins in a list of lengths; otherwise it is not used.
     #[inline]
     pub(crate) fn get(&self, index: usize, offset: i64) -> Piece {
         let (offset, len) = match *self {
@@ -95,11 +96,11 @@ impl Pieces<'_> {
     }
 }
 
-/// Goes over pieces.
+/// Iterates over pieces.
 #[derive(Debug, Clone)]
 pub(crate) struct PieceIter<'a> {
     pieces: &'a Pieces<'a>,
-    /// The lengths, where they can be read as they are.
+    /// The lengths, if they are a list of int64.
     words: &'a [i64],
     next: usize,
     end: usize,
@@ -125,7 +126,7 @@ impl Iterator for PieceIter<'_> {
     }
 }
 
-/// The index of a piece: there are at most as many as `i64` has numbers.
+/// Converts the index of a piece, which fits, since there are at most `i64::MAX` pieces.
 #[allow(clippy::cast_possible_wrap)]
 fn index_of(index: usize) -> i64 {
     index as i64

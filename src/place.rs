@@ -1,4 +1,4 @@
-//! Where pieces lie in the input: what makes views of them.
+//! Where pieces lie in the input, for views.
 
 #![forbid(unsafe_code)]
 
@@ -6,15 +6,15 @@ use crate::geometry::Geometry;
 use crate::shape;
 use crate::tensor::Tensor;
 
-/// An input as views see it. Lengths are counted in units: bytes, or bits of sub-byte types.
+/// The layout of an input, for views of its pieces. Distances are counted in units: bytes, or bits of sub-byte types.
 #[derive(Clone, Copy)]
 pub(crate) struct Place<'a> {
     pub has_elements: bool,
-    /// The input's own strides, where it has such and elements that they matter to.
+    /// The strides of the input, if it has strides, and elements for which they matter.
     pub strides: Option<&'a [i64]>,
-    /// From one step on the split axis to the next.
+    /// From one step along the split axis to the next.
     step: i64,
-    /// Where the first step begins and ends, from its first element on.
+    /// Where the first step begins and ends, relative to its first element.
     low: i64,
     end: i64,
     /// Where the input's first element begins.
@@ -23,7 +23,7 @@ pub(crate) struct Place<'a> {
     shift: u32,
 }
 
-/// A piece where it lies in the input.
+/// Where a piece lies in the input.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Placed {
     /// Bytes from the input's data to the piece's.
@@ -38,7 +38,7 @@ impl<'a> Place<'a> {
     /// Describes an input whose layout has been checked.
     pub(crate) fn new(geometry: &Geometry<'a>, input: &Tensor<'a>) -> Self {
         let has_elements = geometry.elements > 0;
-        // Strides of a tensor without elements say nothing: its views are packed.
+        // Strides of a tensor without elements mean nothing, so its views are packed.
         let strides = input.strides.filter(|_| has_elements);
         let (mut step, (low, high)) = match strides {
             None if !has_elements => (0, (0, -1)),
@@ -52,13 +52,13 @@ impl<'a> Place<'a> {
                 (step, shape::reach(dims).unwrap_or_default())
             }
         };
-        // The stride of an extent-1 axis may be anything, and only an empty piece follows it.
+        // The stride of an axis of extent 1 may be anything, and only an empty piece can follow the first step.
         if geometry.extent == 1 {
             step = 0;
         }
         let bits = i64::from(geometry.dtype.bits());
         let (unit, shift) = if bits < 8 { (bits, 3) } else { (bits >> 3, 0) };
-        // Within the input's reach, which was checked, as is all that follows.
+        // These and all that follow lie within the reach of the input, which was checked.
         Self {
             has_elements,
             strides,
@@ -70,7 +70,7 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// Returns whether a piece of `len` steps lies in the input as a packed tensor would.
+    /// Returns whether a piece of `len` steps is packed where it lies in the input.
     pub(crate) fn is_packed(&self, geometry: &Geometry<'_>, len: i64) -> bool {
         if !self.has_elements || len == 0 {
             return true;
@@ -84,7 +84,7 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// Returns where a piece of `len` steps from `offset` on lies.
+    /// Returns where the piece of `len` steps from `offset` on lies.
     #[inline]
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // within the input's reach
     pub(crate) fn of(&self, offset: i64, len: i64) -> Placed {

@@ -10,7 +10,7 @@ pub(crate) struct Span {
 }
 
 impl Span {
-    /// What every span extends: above all of them, and empty.
+    /// Nothing: the hull of this and any other span is the other one.
     pub(crate) const NOWHERE: Self = Self { start: usize::MAX, end: 0 };
 
     /// Returns where a value lies; nowhere if the pointer is NULL.
@@ -25,11 +25,11 @@ impl Span {
         if array.is_null() {
             return Self::NOWHERE;
         }
-        // An array does not wrap round; a length that is made up is refused where it is looked at.
+        // An array does not wrap around. A made-up length is refused where the array is read.
         Self { start, end: start.wrapping_add(len.wrapping_mul(size_of::<T>())) }
     }
 
-    /// Returns `len` bytes from an address on.
+    /// Returns the `len` bytes from an address on.
     #[inline]
     pub(crate) fn of_bytes<T>(start: *const T, len: usize) -> Self {
         Self::of_array(start.cast::<u8>(), len)
@@ -45,7 +45,7 @@ impl Span {
         !self.is_apart(other) && !self.is_empty() && !other.is_empty()
     }
 
-    /// Returns whether one lies above the other; an empty span within another does not.
+    /// Returns whether one lies above the other. An empty span within another does not.
     #[inline]
     pub(crate) fn is_apart(self, other: Self) -> bool {
         other.end <= self.start || self.end <= other.start

@@ -36,14 +36,14 @@ pub(crate) struct Reach {
 
 #[cfg(all(feature = "alloc", not(feature = "capi")))]
 impl<'a> Tensor<'a> {
-    /// Makes a packed tensor whose size is not stated.
+    /// Returns a packed tensor that does not state its size.
     pub(crate) fn packed(data: *mut u8, dtype: DType, shape: &'a [i64]) -> Self {
         Self { data, data_bytes: 0, dtype, shape, strides: None, bit_offset: 0 }
     }
 }
 
 impl Tensor<'_> {
-    /// Returns whether elements follow each other in row-major order without gaps. Not for empty tensors.
+    /// Returns whether the elements follow each other in row-major order without gaps. The tensor must not be empty.
     #[inline(always)]
     pub(crate) fn is_packed(&self) -> bool {
         shape::is_packed(self.dims().rev())
@@ -55,7 +55,7 @@ impl Tensor<'_> {
         self.shape.iter().copied().zip(strides.iter().copied())
     }
 
-    /// Checks that the bit offset suits the type: whole elements in a sub-byte one, 0 in others.
+    /// Checks that the bit offset suits the type: whole elements for sub-byte types, 0 for others.
     #[inline(always)]
     pub(crate) fn check_bit_offset(&self, argument: Argument) -> Result<(), Error> {
         if self.bit_offset == 0 {
@@ -75,7 +75,7 @@ impl Tensor<'_> {
     #[inline]
     pub(crate) fn reach(&self, count: i64, argument: Argument) -> Result<Reach, Error> {
         if self.strides.is_none() && self.bit_offset == 0 {
-            // All bits of a tensor's elements have been found to have numbers.
+            // All bits have been found to have numbers.
             return Ok(Reach::packed(count, self.dtype.bits()));
         }
         self.strided_reach(count, argument)
@@ -95,7 +95,7 @@ impl Tensor<'_> {
         }
     }
 
-    /// Checks that the caller states at least as much memory as the tensor reaches over, or states none.
+    /// Checks that the stated memory, if any is stated, is at least as much as the tensor reaches over.
     #[inline(always)]
     pub(crate) fn check_data_bytes(&self, reach: Reach, argument: Argument) -> Result<(), Error> {
         if self.data_bytes != 0 && (self.data_bytes as u64) < reach.bytes.cast_unsigned() {
@@ -105,8 +105,8 @@ impl Tensor<'_> {
         Ok(())
     }
 
-    /// Returns the bytes that a tensor of `count` elements touches; an empty span if there are none. Checks
-    /// everything about it except its extents.
+    /// Returns the bytes that a tensor of `count` elements touches, an empty span if there are none. Checks everything
+    /// about the tensor except its extents.
     #[inline]
     pub(crate) fn span(&self, count: i64, argument: Argument) -> Result<Span, Error> {
         self.check_bit_offset(argument)?;
@@ -129,7 +129,7 @@ impl Reach {
         Self { low: 0, bytes: shape::packed_bytes(count, bits) }
     }
 
-    /// Checks that the bytes have numbers in `isize`; where that has 64 bits they do.
+    /// Checks that the bytes can be numbered by `isize`, which is always so if it has 64 bits.
     pub(crate) fn check_fits(self, argument: Argument) -> Result<Self, Error> {
         match (isize::try_from(self.low), isize::try_from(self.bytes)) {
             (Ok(_), Ok(_)) => Ok(self),
@@ -146,7 +146,7 @@ impl Reach {
         }
     }
 
-    /// Returns the same, or `None` past the end of the address space.
+    /// As [`Reach::place`], but returns `None` past the end of the address space.
     #[inline(always)]
     pub(crate) fn at(self, data: *const u8) -> Option<Span> {
         let start = match self.low {

@@ -1,8 +1,8 @@
-//! Text for people, written into memory of the caller's: no heap, and nothing that can panic.
+//! Text for people, written to memory of the caller, without a heap and without anything that can panic.
 
 use core::fmt::{self, Write};
 
-/// A buffer that takes as much of a text as it has room for, and counts all of it, as snprintf does.
+/// A buffer that takes as much of a text as fits, and counts all of it, as snprintf does.
 pub(crate) struct Text<'a> {
     room: &'a mut [u8],
     /// Bytes of the whole text so far, whether there was room for them or not.

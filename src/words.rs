@@ -1,10 +1,10 @@
-//! What messages call things: a table of names for each door that calls come through.
+//! The names that messages use: a table with a column for each door through which calls come.
 
 #![forbid(unsafe_code)]
 
 use core::fmt;
 
-/// The words of every door: what each is, and how it is called at the doors in this order.
+/// The words of all doors: what each word means, and then what it is at each door, in this order.
 macro_rules! words {
     ($($(#[$doc:meta])* $word:ident:
         $c:expr, $cpp:expr, $rust:expr, $python:expr, $tool:expr, $model:expr;)*) => {
@@ -62,8 +62,8 @@ words! {
     /// Which functions take what is not known yet, with the verb.
     take_unknown: "libsplit_infer and libsplit_count take", "infer() and count() take", "Split::shapes and Split::count take",
         "libsplit.infer takes", "models take", "shape inference takes";
-    /// How to ask for shorter pieces where the last would have a negative length, after a comma; empty
-    /// where one cannot.
+    /// How to ask for shorter pieces if the last would have a negative length, after a comma; empty if that cannot
+    /// be asked for.
     clamp: ", LIBSPLIT_FLAG_CLAMP_UNEVEN", ", clamp_uneven()", ", Split::clamp_uneven",
         ", clamp_uneven=True", ", --clamp-uneven", "";
 }
@@ -132,7 +132,7 @@ impl fmt::Display for Field {
     }
 }
 
-/// An argument by its name at a door.
+/// An argument, shown by its name at a door.
 pub(crate) struct Named<'a>(pub Argument, pub &'a Words);
 
 impl fmt::Display for Named<'_> {

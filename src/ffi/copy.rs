@@ -1,4 +1,5 @@
-//! A copy: every output is checked, then all of them against each other and what is read; then bytes move.
+//! Copies: each output is checked, then all of them are checked against each other and against what is read, and then
+//! bytes move.
 
 use super::executor::Pool;
 use super::outputs::{check_apart, check_output};
@@ -33,7 +34,7 @@ pub unsafe fn copy(
 }
 
 impl ParsedCall<'_> {
-    /// Copies by a parsed call, to outputs that must not lie over what is read.
+    /// Makes a parsed copy. Outputs that overlap what is read are refused.
     ///
     /// # Safety
     /// Promises 1 and 2, for what the call's input and the outputs describe.
@@ -100,15 +101,15 @@ impl ParsedCall<'_> {
             }
             trail.push(checked.reach.place(data, argument)?);
             are_packed &= checked.is_packed;
-            // The pieces do not add up to more than the input, which is addressable, but for bits that are
-            // filled up to whole bytes.
+            // All pieces together are as large as the input, which is addressable, apart from bits that fill up their
+            // last bytes.
             bytes = bytes.wrapping_add(usize_of(checked.bytes));
         }
         Ok(Seen { trail, array_hull, are_packed, bytes })
     }
 }
 
-/// What all outputs of a copy have in common.
+/// What has been found out about all outputs of a copy together.
 struct Seen {
     trail: Trail,
     array_hull: Span,
@@ -123,15 +124,15 @@ fn fields<T>(outputs: &[libsplit_tensor], offset: usize) -> Pointers<'_, T> {
     unsafe { Pointers::new(first.cast(), size_of::<libsplit_tensor>(), outputs.len()) }
 }
 
-/// Returns whether the descriptors, and the arrays and the elements of each output, lie above or below all before
-/// them, as they do where each has been allocated when it was needed.
+/// Returns whether the descriptors, then the arrays and the elements of each output in turn, each lie above or below
+/// all those before them, as they do if each was allocated when it was needed.
 #[inline(never)]
 fn ascend(outputs: &[libsplit_tensor], transfer: &Transfer<'_>) -> bool {
     let rank = transfer.geometry.output_rank();
     parse::trail(outputs, rank, |index| transfer.written(index)).is_apart
 }
 
-/// Checks that no output lies over the arrays of any.
+/// Checks that no output overlaps the shape or strides of any output.
 #[cold]
 #[inline(never)]
 fn check_arrays(
@@ -142,7 +143,7 @@ fn check_arrays(
     let (count, rank) = (outputs.len(), transfer.geometry.output_rank());
     let spans = |at: usize| match at.checked_sub(count) {
         None => transfer.written(at),
-        // They follow the outputs in number; most lie elsewhere.
+        // Arrays are numbered after the outputs. Most lie elsewhere.
         Some(array) => {
             let span = parse::array_span(outputs, array, rank);
             if span.is_apart(hull) {

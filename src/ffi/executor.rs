@@ -17,7 +17,7 @@ pub(super) struct Pool(libsplit_executor);
 unsafe impl Sync for Pool {}
 
 impl Pool {
-    /// Returns the executor, if there is one, and notes where its structure lies.
+    /// Returns the executor, if there is one, and stores in `span` where its structure lies.
     ///
     /// # Safety
     /// Promise 1, also of its `parallel_for`: that it does what its type says.
@@ -64,7 +64,7 @@ impl Executor for Pool {
             (0..count).for_each(task);
             return Ok(());
         };
-        // A wide pointer does not pass through void*, a pointer to one does.
+        // A wide pointer does not fit into void*, but a pointer to one does.
         let context = core::ptr::from_ref(&task).cast_mut().cast();
         // SAFETY: `context` outlives the call, by whose end every task has returned.
         let code = unsafe { parallel_for(self.0.pool, Some(run_task), context, count) };

@@ -1,4 +1,4 @@
-//! The one guard of every fallible function: what became of a call, as a status and in detail.
+//! The guard around every fallible function, which reports how a call ended: as a status, and in detail.
 
 use super::parse::{FIRST_ERROR, MESSAGE};
 use super::types::{libsplit_error, libsplit_status};
@@ -8,7 +8,7 @@ use crate::words::Words;
 use core::ffi::c_char;
 use core::fmt::Write;
 
-/// Makes a call, unless nothing can be written to `error`. Returns what became of it; the detail goes to `error`.
+/// Makes a call, unless `error` cannot be written to. Returns its status, and writes the details to `error`.
 ///
 /// # Safety
 /// Promise 1.
@@ -36,7 +36,7 @@ pub(super) unsafe fn guard(
     }
 }
 
-/// Writes what was wrong with a call that was refused.
+/// Writes why a call was refused.
 ///
 /// # Safety
 /// Promise 4.
@@ -49,7 +49,7 @@ unsafe fn write_reason(error: *mut libsplit_error, reason: &Error) -> libsplit_s
     unsafe {
         write(error, status, output, reason.numbers().unwrap_or((0, 0)));
         if !error.is_null() {
-            // A message that does not fit is cut; its numbers stand in fields of their own.
+            // A message that does not fit is cut off; its numbers have fields of their own.
             let mut text = Text::new(&mut *(&raw mut (*error).message).cast::<[u8; MESSAGE]>());
             let _ = write!(text, "{}", reason.message(&Words::C));
             text.end();
@@ -58,8 +58,8 @@ unsafe fn write_reason(error: *mut libsplit_error, reason: &Error) -> libsplit_s
     status
 }
 
-/// Fills the caller's structure, if there is one, field by field: its tail may be of a newer version. The message
-/// is empty. Returns the status.
+/// Fills in the caller's structure, if there is one, field by field, because its tail may belong to a newer version.
+/// The message is left empty. Returns the status.
 ///
 /// # Safety
 /// Promise 4.

@@ -1,4 +1,4 @@
-//! What `count`, `infer` and `view` write: all outputs are checked, then filled.
+//! `count`, `infer` and `view`: all outputs are checked, and then they are filled in.
 
 use super::parse::{self, array, array_span, arrays, checked, is_unwanted, Look, ParsedCall};
 use super::reads::Reads;
@@ -50,12 +50,12 @@ pub unsafe fn infer(
         if geometry.extent == DIM_UNKNOWN || usize::BITS < i64::BITS {
             check_sizes(call)?;
         }
-        // 0 if other extents are not known.
+        // 0 if another extent is not known.
         let step_bits = geometry.outer.max(0) * geometry.inner * i64::from(geometry.dtype.bits());
         for piece in call.pieces.iter() {
             let output = outputs.add(piece.index);
             if !is_unwanted(&*output) {
-                // What is known fits, as has been checked.
+                // All that is known has been found to fit.
                 let bits = step_bits.wrapping_mul(piece.len.max(0));
                 (*output).data_bytes = usize_of(bytes_of_bits(bits));
                 (*output).bit_offset = 0;
@@ -99,9 +99,9 @@ pub unsafe fn view(
     Ok(())
 }
 
-/// Writes rank, dtype, shape and, if there is room for them, strides of an output of `len` steps: the strides
-/// that are given, or the packed ones of the input's shape with `extent` on the split axis, as far as extents
-/// are known.
+/// Writes rank, dtype, shape and, if the output has an array for them, strides of an output of `len` steps. The strides
+/// are the given ones, or else those of a packed tensor of the input's shape with `extent` on the split axis, as far as
+/// extents are known.
 ///
 /// # Safety
 /// Promise 1; the output must have been checked.
@@ -130,21 +130,21 @@ unsafe fn fill(
                 }
             }
             let extent = if is_split { extent } else { own };
-            // What is known fits, as has been checked.
+            // All that is known has been found to fit.
             packed =
                 if packed | extent < 0 { DIM_UNKNOWN } else { packed.wrapping_mul(extent.max(1)) };
         }
     }
 }
 
-/// Checks that the size of every output, and its strides, can be numbered: where the extent of the split axis is not
-/// known, nothing else has.
+/// Checks that the size and the strides of every output can be numbered. If the extent of the split axis is not known,
+/// nothing else has checked that.
 #[cold]
 #[inline(never)]
 fn check_sizes(call: &ParsedCall<'_>) -> Result<(), Error> {
     let ParsedCall { geometry, pieces, .. } = call;
     let others = geometry.shape.iter().enumerate().filter(|(axis, _)| *axis != geometry.axis);
-    // These alone fit, as has been checked.
+    // Without the split axis they have been found to fit.
     let step_bits = others.fold(i64::from(geometry.dtype.bits()), |bits, (_, extent)| {
         bits.wrapping_mul((*extent).max(1))
     });
@@ -160,8 +160,8 @@ fn check_sizes(call: &ParsedCall<'_>) -> Result<(), Error> {
     }
 }
 
-/// Checks that every wanted output has arrays for its shape and strides, if it has such, that are long enough; and that
-/// views are packed where it has none.
+/// Checks that every wanted output has an array for its shape that is long enough, and one for its strides or, if it is
+/// to be a view, a packed piece.
 #[inline]
 fn check_room(
     call: &ParsedCall<'_>,
@@ -194,15 +194,16 @@ fn check_room(
     Ok(())
 }
 
-#[inline(never)] // few views have no strides
+/// Returns whether the view of this output is packed.
+#[inline(never)] // few outputs have no strides
 fn is_view_packed(call: &ParsedCall<'_>, place: &Place<'_>, output: usize) -> bool {
     place.is_packed(&call.geometry, call.pieces.get(output, 0).len)
 }
 
-/// Checks that arrays lie over nothing else that is in use, nor over each other.
+/// Checks that shapes and strides overlap nothing else that is in use, nor each other.
 fn check_apart(outputs: &[libsplit_tensor], rank: usize, reads: &Reads<'_>) -> Result<(), Error> {
     let descriptors = Span::of_slice(outputs);
-    let (hull, are_apart) = look(outputs, rank);
+    let (hull, are_apart) = hull_of_arrays(outputs, rank);
     if are_apart && reads.under(hull.hull(descriptors)).is_none() {
         return Ok(());
     }
@@ -229,10 +230,10 @@ fn check_apart(outputs: &[libsplit_tensor], rank: usize, reads: &Reads<'_>) -> R
     }
 }
 
-/// Returns the hull of all arrays, and whether they are seen to lie over nothing of the outputs: each above or below all
-/// before it and the descriptors; or all shapes, and all strides.
+/// Returns the hull of all shapes and strides, and whether they are easily seen to be apart from each other and from
+/// the descriptors: in the order of outputs, or all shapes and all strides for themselves.
 #[inline(never)] // once in the library
-fn look(outputs: &[libsplit_tensor], rank: usize) -> (Span, bool) {
+fn hull_of_arrays(outputs: &[libsplit_tensor], rank: usize) -> (Span, bool) {
     let all = parse::trail(outputs, rank, |_| Span::NOWHERE);
     if all.is_apart {
         return (all.hull, true);

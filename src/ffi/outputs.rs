@@ -1,4 +1,5 @@
-//! What a copy asks of its outputs: each for itself, and all of them against each other and the input.
+//! Checks of the outputs of a copy: each of them by itself, then all of them against each other and against everything
+//! that is read.
 
 use super::parse::{tensor_of, Look};
 use super::reads::Reads;
@@ -14,7 +15,8 @@ use crate::span::Span;
 use crate::tensor::Reach;
 use crate::words::Argument;
 
-/// What an output reaches over, nothing if it has no elements, the bytes that are copied to it, and whether it is packed.
+/// What an output reaches over (nothing if it has no elements), how many bytes are copied to it, and whether it is
+/// packed.
 #[derive(Clone, Copy)]
 pub(super) struct Checked {
     pub reach: Reach,
@@ -42,7 +44,7 @@ pub(super) unsafe fn check_output(
     }
 }
 
-/// Returns the bytes of an output that is packed and right, as most are; `None` if it needs a closer look.
+/// Returns the size of an output in bytes if it is packed and right, as most are; `None` if it needs a closer look.
 ///
 /// # Safety
 /// Promises 1 and 2.
@@ -66,7 +68,7 @@ unsafe fn packed(geometry: &Geometry<'_>, len: i64, output: &libsplit_tensor) ->
         }
         at = at.wrapping_sub(1);
         let extent = if is_split { len } else { geometry.extent_of(axis) };
-        // SAFETY: arrays that are not NULL have an entry an axis.
+        // SAFETY: arrays that are not NULL have an entry for each axis.
         let is_right = unsafe {
             *shape.add(at) == extent
                 && (strides.is_null() || *strides.add(at) == elements || extent == 1)
@@ -82,7 +84,7 @@ unsafe fn packed(geometry: &Geometry<'_>, len: i64, output: &libsplit_tensor) ->
     (stated == 0 || bytes.cast_unsigned() <= stated).then_some(bytes)
 }
 
-/// [`check_output`] of any.
+/// [`check_output`] of any output, with an error that says what is wrong.
 ///
 /// # Safety
 /// Promises 1 and 2.
@@ -139,8 +141,8 @@ unsafe fn check_closely(
     Ok(Checked { reach, bytes: packed.bytes, is_packed })
 }
 
-/// Checks that no output lies over the input, another output, what else is read, or the `array` of descriptors or
-/// addresses. `trail` has seen the spans of all.
+/// Checks that no output overlaps the input, another output, anything else that is read, or the `array` of descriptors
+/// or addresses. `trail` has seen the spans of all outputs.
 #[inline]
 pub(super) fn check_apart(
     transfer: &Transfer<'_>,
@@ -203,7 +205,7 @@ fn overlapping(output: usize, other: Argument, is_sure: bool) -> Error {
     }
 }
 
-/// Checks that no output lies over elements of the input.
+/// Checks that no output overlaps elements of the input.
 #[inline(never)] // for its stack
 fn check_input(transfer: &Transfer<'_>, input: Span, budget: &mut usize) -> Result<(), Error> {
     let geometry = &transfer.geometry;
@@ -235,7 +237,7 @@ impl Spans for Transfer<'_> {
 
     fn starts(&self, low: usize, high: usize, see: &mut See<'_>) {
         if self.output_strides.are_packed() {
-            // They begin where they are addressed: most need no closer look.
+            // They begin at their addresses, so most need no closer look.
             return self.parts.targets.starts(low, high, see);
         }
         Numbered(self.len(), &|index| self.written(index)).starts(low, high, see);

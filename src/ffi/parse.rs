@@ -28,11 +28,11 @@ pub(crate) struct ParsedCall<'a> {
     pub input: Tensor<'a>,
     pub geometry: Geometry<'a>,
     pub pieces: Pieces<'a>,
-    /// The memory that the call reads, which nothing that it writes may lie over.
+    /// The memory that the call reads, which nothing that it writes may overlap.
     pub(super) reads: Reads<'a>,
 }
 
-/// What matters of the input.
+/// Which parts of the input matter.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Look {
     /// Type and shape; extents may be unknown.
@@ -53,8 +53,8 @@ impl<'a> ParsedCall<'a> {
 }
 
 impl ParsedCall<'_> {
-    /// Parses a call, and plans its split. It is put into `room`, for it is large to move. `outputs` is the number of
-    /// outputs that the caller gave; `error` counts as memory that is read.
+    /// Parses a call and plans its split. The result is built in `room` and stays there, because it is large. `outputs`
+    /// is the number of outputs that the caller gave; `error` counts as memory that is read.
     ///
     /// # Safety
     /// Promise 1.
@@ -106,7 +106,7 @@ impl ParsedCall<'_> {
     }
 }
 
-/// Returns where the structure that errors are written to lies: as much of it as any version writes.
+/// Returns where the structure for errors lies: the part of it that every version writes.
 pub(super) fn error_span(error: *const libsplit_error) -> Span {
     Span::of_bytes(error, FIRST_ERROR)
 }
@@ -255,21 +255,21 @@ pub(super) unsafe fn array<'a>(
     Ok(unsafe { slice::from_raw_parts(array, len) })
 }
 
-/// Bytes that structures had in their first version, which ended with these fields: old programs state
-/// them for ever, whatever is added behind.
+/// The sizes of structures in their first version, which ended with these fields. Old programs will always state them,
+/// whatever is added later.
 pub(super) const FIRST_PARAMS: usize = offset_of!(libsplit_params, flags) + size_of::<u32>();
 pub(super) const FIRST_EXECUTOR: usize = offset_of!(libsplit_executor, flags) + size_of::<u32>();
 pub(super) const FIRST_ERROR: usize =
     offset_of!(libsplit_error, message) + size_of::<[c_char; MESSAGE]>();
 
-/// Bytes of an error's message in its first version.
+/// The size of an error's message in its first version.
 pub(super) const MESSAGE: usize = 240;
 
-/// The largest `struct_size` believed.
+/// The largest `struct_size` that is accepted.
 const MAX_STRUCT_SIZE: usize = 4096;
 
-/// Returns a structure that begins with its size and may be of another version than ours, and that size: fields
-/// that it does not have yet are 0, and those that we do not know yet must be 0.
+/// Returns a structure that begins with its size, and that size. It may be of another version than ours: fields that it
+/// does not have yet are 0, and those that we do not know yet must be 0.
 ///
 /// # Safety
 /// `pointer` must be NULL or valid for the size that it states; all zero bytes are a `T`.
@@ -335,14 +335,15 @@ pub(super) fn arrays(output: &libsplit_tensor, rank: usize) -> [Span; 2] {
     [output.shape, output.strides].map(|array| Span::of_array(array, rank))
 }
 
-/// Returns where one of the arrays of all outputs lies: the shape of the first, its strides, the shape of the next.
+/// Returns where one of the arrays of all outputs lies. They are numbered: the first output's shape, its strides, the
+/// next output's shape, and so on.
 pub(super) fn array_span(outputs: &[libsplit_tensor], array: usize, rank: usize) -> Span {
     let arrays = outputs.get(array / 2).map(|output| arrays(output, rank));
     arrays.and_then(|arrays| arrays.get(array % 2).copied()).unwrap_or(Span::NOWHERE)
 }
 
-/// Pushes the descriptors, and shape, strides and what `more` returns of each, until one of them lies neither above nor
-/// below all before it.
+/// Pushes the descriptors, then the shape, the strides and `more` of each output in turn. Stops at the first that lies
+/// neither above nor below all those before it.
 #[inline]
 pub(super) fn trail(
     outputs: &[libsplit_tensor],
@@ -366,7 +367,7 @@ pub(super) fn trail(
 /// Returns whether a descriptor is all zero: an output that the caller does not want.
 #[inline]
 pub(super) fn is_unwanted(tensor: &libsplit_tensor) -> bool {
-    // Most have a shape, or data: the rest is then not looked at.
+    // Most have a shape or data, and then there is no need to look at the rest.
     tensor.shape.is_null() && tensor.data.is_null() && is_zero(tensor)
 }
 

@@ -1,5 +1,5 @@
-//! Plans: a split in the caller's memory, with everything decided that does not depend on
-//! addresses. A plan is plain bytes: a head, then arrays.
+//! Plans: splits in memory of the caller, in which everything is decided that does not depend on addresses. A plan is
+//! plain bytes: a head, and then these arrays.
 //!
 //! | array | entries | what |
 //! |---|---|---|
@@ -36,8 +36,8 @@ use crate::words::{Argument, Field};
 use core::ptr::{null, NonNull};
 use core::slice;
 
-/// What a plan begins with: its name, and a hash of everything that has to be the same in the build that reads it. The
-/// order of bytes shows in all of it.
+/// The first 8 bytes of a plan: its name, and a hash of everything that must be the same in the build that reads it.
+/// The order of bytes shows anyway.
 const MAGIC: u64 = {
     // FNV-1a, of words.
     const fn and(hash: u32, fact: u32) -> u32 {
@@ -68,7 +68,7 @@ struct Head {
     sections: Sections,
 }
 
-/// Where the arrays of a plan begin, in bytes, for so many axes and outputs.
+/// Where the arrays of a plan begin, in bytes, for a number of axes and outputs.
 #[derive(Clone, Copy)]
 #[repr(C)]
 struct Sections {
@@ -82,7 +82,7 @@ struct Sections {
 impl Sections {
     /// Returns `None` if rank or number of outputs is out of range.
     fn new(rank: usize, outputs: usize) -> Option<Self> {
-        // Without outputs, nothing is asked about the input.
+        // Without outputs, nobody needs the input.
         let axes = if outputs == 0 { 0 } else { rank * size_of::<i64>() };
         let shape = size_of::<Head>();
         let strides = shape + axes;
@@ -121,7 +121,7 @@ pub unsafe fn plan_init(
     }
 }
 
-/// Makes a plan of a call; without outputs, all are wanted and packed.
+/// Makes a plan of a call. Without outputs, all of them are wanted and packed.
 ///
 /// # Safety
 /// Promises 1 and 2; `plan` must be valid for `plan_size` bytes.
@@ -205,7 +205,7 @@ pub(crate) unsafe fn make(
     Ok(())
 }
 
-/// Checks that the plan lies over nothing that is read while it is written.
+/// Checks that the plan overlaps nothing that is read while it is written.
 fn check_memory(
     plan: Span,
     outputs: &[libsplit_tensor],
@@ -227,7 +227,7 @@ fn entry<T>(plan: *mut u8, array: usize, index: usize) -> *mut T {
     plan.wrapping_add(array + index * size_of::<T>()).cast()
 }
 
-/// Checks an output, unless it is not wanted; without outputs, all are wanted and packed.
+/// Checks an output, and returns `None` if it is not wanted. Without outputs, all of them are wanted and packed.
 ///
 /// # Safety
 /// Promises 1 and 2.
@@ -247,7 +247,7 @@ unsafe fn check_wanted(
     }
 }
 
-/// Writes the strides of an output, its own or the packed ones, to its place among `all`.
+/// Writes the strides of an output, or packed ones if it has none, to their place among `all`.
 ///
 /// # Safety
 /// The output must have been checked, and there must be room for its strides.
@@ -270,7 +270,7 @@ unsafe fn write_strides(
     }
 }
 
-/// A plan as it is read.
+/// A plan that is being read.
 pub(crate) struct Planned<'a> {
     head: &'a Head,
     place: *const u8,
@@ -291,7 +291,7 @@ impl<'a> Planned<'a> {
         }
     }
 
-    /// Reads a plan. Checks that it is for so many outputs.
+    /// Reads a plan. Checks that it was made for this number of outputs.
     ///
     /// # Safety
     /// As [`Planned::read`].
@@ -316,7 +316,7 @@ impl<'a> Planned<'a> {
         unsafe { slice::from_raw_parts(self.place.add(array).cast(), len) }
     }
 
-    /// Returns what a call reads, with the structure that errors are written to.
+    /// Returns the memory that a call by the plan reads, and that of `error`.
     #[inline]
     fn reads(&self, error: *const libsplit_error) -> Reads<'static> {
         let plan = (Argument::Plan, Span::of_array(self.place, self.head.sections.end));
@@ -328,7 +328,7 @@ impl<'a> Planned<'a> {
         self.array(self.head.sections.records, self.head.num_outputs)
     }
 
-    /// Returns the memory of an input with elements. Checks its address.
+    /// Checks the address of the input. Returns its memory, which is nowhere if it has no elements.
     fn input(&self, input: *const u8) -> Result<Span, Error> {
         let Some(reach) = self.head.reach else { return Ok(Span::NOWHERE) };
         if input.is_null() {
@@ -337,7 +337,7 @@ impl<'a> Planned<'a> {
         reach.place(input, Argument::Input)
     }
 
-    /// Returns the copy that the plan is for, as the engine takes it.
+    /// Returns the copy that the plan describes, in the form that the engine takes.
     #[inline]
     fn transfer(
         &self,
@@ -365,7 +365,7 @@ impl<'a> Planned<'a> {
         }
     }
 
-    /// Copies by the plan, to outputs that must not lie over what is read.
+    /// Makes the copy. Outputs that overlap what is read are refused.
     ///
     /// # Safety
     /// As [`super::libsplit_plan_copy`].
@@ -452,7 +452,7 @@ pub unsafe fn plan_view(
     Ok(())
 }
 
-/// Writes what a plan will do; returns the length of the whole text, 0 if this is no plan.
+/// Writes a description of a plan. Returns the length of the whole text, or 0 if this is not a plan.
 ///
 /// # Safety
 /// Promises 1 and 3; `buffer` must be NULL or valid for `size` bytes.

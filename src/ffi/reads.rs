@@ -1,4 +1,4 @@
-//! The memory of the caller's that a call reads, which nothing that it writes may lie over.
+//! The memory that a call reads, which nothing that it writes may overlap.
 
 use super::parse::arrays;
 use super::types::libsplit_tensor;
@@ -6,7 +6,7 @@ use crate::overlap::Spans;
 use crate::span::Span;
 use crate::words::Argument;
 
-/// Where the structures and arrays of a call lie, apart from the outputs'; what is not there is nowhere.
+/// Where the structures and arrays of a call lie, except those of its outputs. Those that are not given are nowhere.
 pub(crate) struct Reads<'a> {
     /// The parameters, or the plan.
     pub(super) request: (Argument, Span),
@@ -28,13 +28,13 @@ impl Reads<'_> {
         executor: Span::NOWHERE,
     };
 
-    /// Returns whose memory a span lies over, if it lies over any.
+    /// Returns whose memory a span overlaps, if it overlaps any.
     #[inline]
     pub(super) fn under(&self, span: Span) -> Option<Argument> {
         let is_over = |read: Span| read.intersects(span);
         let is_over_tensor = |tensor: Option<&libsplit_tensor>| {
             tensor.is_some_and(|tensor| {
-                // The rank has been checked. Strides that are not looked at are the caller's all the same.
+                // The rank has been checked. Strides that are never read still belong to the caller.
                 let [shape, strides] = arrays(tensor, usize::try_from(tensor.rank).unwrap_or(0));
                 is_over(Span::of(tensor)) || is_over(shape) || is_over(strides)
             })
@@ -53,8 +53,8 @@ impl Reads<'_> {
         }
     }
 
-    /// Returns the first of some spans within a hull that lies over one of them, and whose that is; nobody's if it lies
-    /// over the `other` span instead.
+    /// Returns the first of some spans that overlaps memory which is read, and whose memory that is: `None` if it is
+    /// the `other` span. All spans lie within the hull.
     pub(super) fn first_under(
         &self,
         spans: &dyn Spans,

@@ -1,6 +1,6 @@
 //! Equal parts: ONNX Split without lengths, and OpenVINO Split.
 //!
-//! Only Split-18 lets the last be smaller. It and OpenVINO's Split name the number of parts (`num_outputs`,
+//! Only in Split-18 may the last part be smaller. It and OpenVINO's Split name the number of parts (`num_outputs`,
 //! `num_splits`); the older versions of ONNX make as many as the node has outputs.
 
 use super::{div_ceil, Request};

@@ -1,4 +1,4 @@
-//! A list of lengths, one a piece, that has to add up to the extent of the axis.
+//! A list of lengths, one for each piece, which must add up to the extent of the axis.
 
 use super::{Request, MAX_OUTPUTS};
 use crate::error::Error;
@@ -10,9 +10,9 @@ use crate::words::Argument;
 /// What an entry of -1 means.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum MinusOne {
-    /// An error, as every negative entry.
+    /// An error, as every negative entry is.
     Refused,
-    /// VariadicSplit: what the others leave; once at most.
+    /// VariadicSplit: what the others leave; at most one entry may be -1.
     Rest,
 }
 
@@ -58,7 +58,8 @@ pub(super) fn pieces<'a>(
     Ok(Pieces::Listed { lengths: *lengths, count, rest: has_rest.then_some(rest) })
 }
 
-/// Returns the sum of some lengths, if none is negative, nor the sum too large; 0 needs a closer look.
+/// Returns the sum of some lengths if it is above 0 and not too large, and no length is negative. Everything else needs
+/// a closer look.
 fn sum_of(lengths: &[i64]) -> Option<i64> {
     let (mut sum, mut signs) = (0i64, 0i64);
     for length in lengths {
@@ -69,14 +70,14 @@ fn sum_of(lengths: &[i64]) -> Option<i64> {
     (signs >= 0 && sum > 0).then_some(sum)
 }
 
-/// Returns the sum of the entries, `None` past `i64::MAX`, and whether one of them is the rest.
+/// Returns the sum of the entries, or `None` if it is above `i64::MAX`, and whether one of them is the rest.
 fn add_up(
     lengths: &Lengths<'_>,
     count: i64,
     minus_one: MinusOne,
 ) -> Result<(Option<i64>, bool), Error> {
     let (mut sum, mut signs, mut has_rest) = (0i64, 0i64, false);
-    // Two entries tell all about a list that repeats one number, however long it claims to be.
+    // If a list repeats one number, two entries are enough to know all of it, however long it claims to be.
     let looked_at = if lengths.is_repeated() { count.min(2) } else { count };
     for output in 0..looked_at {
         match lengths.get(output)? {

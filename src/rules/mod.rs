@@ -1,4 +1,4 @@
-//! The operators' rules: parameters and an axis extent in, the lengths of the pieces out.
+//! The rules of the operators, which turn parameters and the extent of the axis into pieces.
 //!
 //! Three files: equal parts, a list of lengths, and the chunks of SplitToSequence.
 
@@ -30,12 +30,12 @@ pub(crate) struct Request<'a> {
     pub clamp_uneven: bool,
     /// Whether lengths of pieces may be unknown (in inference).
     pub may_be_unknown: bool,
-    /// How many outputs the caller gave; `None` where it asks for that number.
+    /// How many outputs the caller gave; `None` if it asks for that number.
     pub outputs: Option<usize>,
 }
 
-/// The most outputs that ONNX lets a node have. Also the most that a list of lengths or OpenVINO's
-/// `num_splits` may ask for; pieces of a given length may be more.
+/// The most outputs that a node may have in ONNX. It is also the most that a list of lengths or OpenVINO's `num_splits`
+/// may ask for, but there may be more pieces of a given length.
 pub(crate) const MAX_OUTPUTS: i64 = i32::MAX as i64;
 
 impl<'a> Request<'a> {
@@ -83,8 +83,8 @@ impl<'a> Request<'a> {
         Err(Error::LengthsDType { operator, actual, expected })
     }
 
-    /// Checks that the outputs given, and a `num_outputs` where there is one, agree with `count`.
-    /// Called before any loop over the pieces, so that absurd numbers are refused at once.
+    /// Checks that the number of outputs that were given, and `num_outputs` if there is one, agree with `count`. This
+    /// comes before any loop over the pieces, so that absurd numbers are refused at once.
     #[inline]
     fn check_count(&self, count: i64) -> Result<(), Error> {
         let operator = self.operator;
@@ -112,7 +112,7 @@ impl<'a> Request<'a> {
         Err(Error::TooManyOutputs { argument, expected: MAX_OUTPUTS, actual })
     }
 
-    /// Makes pieces of unknown lengths, where that may be.
+    /// Makes pieces of unknown lengths, if these are allowed.
     fn unknown<'b>(&self, count: i64) -> Result<Pieces<'b>, Error> {
         if self.may_be_unknown {
             return Ok(Pieces::Unknown { count });
@@ -121,7 +121,7 @@ impl<'a> Request<'a> {
     }
 }
 
-/// Returns the quotient rounded up, of numbers that are at least 0 and 1.
+/// Returns the quotient, rounded up. `extent` must be at least 0, and `parts` at least 1.
 fn div_ceil(extent: i64, parts: i64) -> i64 {
     let whole = extent.checked_div(parts).unwrap_or(0);
     whole + i64::from(whole * parts != extent)

@@ -1,8 +1,8 @@
 //! ONNX SplitToSequence, versions 11 and 24.
 //!
-//! The rank of the lengths decides: a scalar is the length of every piece but a smaller last, a
-//! list has one entry a piece, and without lengths every piece is 1 long (and loses the axis
-//! with `keepdims` 0, see [`drops_axis`]). The number of pieces follows from that.
+//! The rank of the lengths decides. A scalar is the length of every piece, except that the last may be smaller. A list
+//! has one entry for each piece. Without lengths every piece has length 1, and loses the axis if `keepdims` is 0 (see
+//! [`drops_axis`]). The number of pieces follows from that.
 
 use super::{div_ceil, Request};
 use crate::error::Error;
@@ -44,7 +44,7 @@ pub(super) fn chunks<'a>(
     Ok(Pieces::Equal { count, size, extent })
 }
 
-/// Makes as many pieces as the caller says that there are, as `argument` is not known yet.
+/// Makes as many pieces as the caller says there are, because `argument` is not known yet.
 fn unknown<'a>(request: &Request<'_>, argument: Argument) -> Result<Pieces<'a>, Error> {
     let given = request.outputs.and_then(|outputs| i64::try_from(outputs).ok());
     match given.or(Some(request.num_outputs).filter(|count| *count > 0)) {
@@ -56,7 +56,7 @@ fn unknown<'a>(request: &Request<'_>, argument: Argument) -> Result<Pieces<'a>, 
     }
 }
 
-/// Returns whether the pieces lose the axis: `keepdims` counts only where lengths are absent.
+/// Returns whether the pieces lose the axis: `keepdims` counts only if lengths are absent.
 #[inline]
 pub(crate) fn drops_axis(operator: Operator, keepdims: bool, has_lengths: bool) -> bool {
     operator.rules() == Rules::Sequence && !has_lengths && !keepdims
