@@ -16,7 +16,7 @@ from pathlib import Path
 header, library, soname, nm, readelf = sys.argv[1:]
 releases = sorted((Path(__file__).parent / "abi").glob("*/libsplit.h"),
                   key=lambda path: [int(number) for number in path.parent.name.split(".")])
-# These are compared by programs, or grow with their structures: they are no promise.
+# Programs compare these, or they grow with their structures: they are no promise.
 NO_PROMISE = r"LIBSPLIT_VERSION_\w+|LIBSPLIT_\w+_INIT|LIBSPLIT_API|LIBSPLIT_H"
 errors = []
 

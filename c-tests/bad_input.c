@@ -1,9 +1,9 @@
 /*
- * bad_input.c - everything that a caller can get wrong: which status, what the error tells, and
- * that nothing has changed
+ * bad_input.c - everything that a caller can get wrong: which status is returned, what the error
+ * says, and that nothing has changed
  *
- * What made other libraries crash, and where it is asked of this one (a table below, or another
- * program):
+ * Calls that made other libraries crash, and where they are tried on this one (in a table below, or
+ * in another program):
  *
  *   num_outputs 0, on tensors with and without elements   number_cases, lengths_cases
  *     (CVE-2021-29599)
@@ -49,7 +49,7 @@
 
 #define MAX_OUTPUTS 5
 
-/* Which functions a case is about. */
+/* The functions that a case is about. */
 enum { COUNT = 1, INFER = 2, VIEW = 4, COPY = 8 };
 #define ALL (COUNT | INFER | VIEW | COPY)
 #define GIVEN (INFER | VIEW | COPY) /* those that take outputs */
@@ -57,9 +57,9 @@ enum { COUNT = 1, INFER = 2, VIEW = 4, COPY = 8 };
 #define DATA (VIEW | COPY)          /* those to which the input's data matters */
 
 /*
- * A call that is right, with all the memory that it is about: bytes [2, 6] split in columns 2 and
- * 4. A case spoils one thing in it. Everything lies in one structure, so that what a refused call
- * must not change can be compared at once.
+ * A valid call, with all the memory that it uses: bytes [2, 6] split into 2 and 4 columns. A case
+ * spoils one thing in it. Everything is in one structure, so that what a refused call must not
+ * change can be compared at once.
  */
 struct scene {
     libsplit_tensor input, split, outputs[MAX_OUTPUTS];
@@ -148,8 +148,8 @@ struct bad {
     void (*spoil)(struct scene *s);
     unsigned verbs;
     libsplit_status status;
-    const char *named;    /* what the message must have in it */
-    int32_t output_index; /* what the error must have in it */
+    const char *named;    /* what the message must contain */
+    int32_t output_index; /* what the error must contain */
     int has_numbers;
     int64_t expected, actual;
 };
@@ -175,8 +175,8 @@ static void check_error(const struct bad *bad, const libsplit_error *error) {
     CHECK(error->message[0] != '\0');
 }
 
-/* Leaves out the outputs' strides, which say no more than their shapes, unless they are what is
- * bad. */
+/* Leaves out the outputs' strides, which add nothing to their shapes, unless they are what is
+ * wrong. */
 static void leave_out_strides(struct scene *s) {
     static struct scene good;
     set_scene(&good);
@@ -221,13 +221,13 @@ static void refuse_all(const struct bad *cases, size_t count) {
 }
 #define REFUSE_ALL(cases) refuse_all(cases, sizeof cases / sizeof *cases)
 
-/* What is wrong, one thing each: SPOIL(name) { s->... = ...; } */
+/* What is wrong, one thing in each: SPOIL(name) { s->... = ...; } */
 #define SPOIL(name) static void name(struct scene *s)
 
-/* An address in the middle of what it should be the address of. */
+/* An address in the middle of the object that it should point to. */
 #define ASKEW(pointer) ((void *)((char *)(pointer) + 1))
 
-/* A number that would do if only its low 32 bits counted. */
+/* A number that would be valid if only its low 32 bits counted. */
 #define IN_32_BITS(number) ((number) + (INT64_C(1) << 32))
 
 SPOIL(nothing) { (void)s; }
@@ -253,7 +253,7 @@ SPOIL(askew_input_shape) { s->input.shape = ASKEW(s->input_shape); }
 SPOIL(askew_input_strides) { s->input.strides = ASKEW(s->input_strides); }
 SPOIL(askew_split_shape) { s->split.shape = ASKEW(s->split_shape); }
 SPOIL(askew_split_strides) { s->split.strides = ASKEW(s->split_strides); }
-/* The right shape, but for where it lies. */
+/* The right shape, except for its address. */
 SPOIL(askew_output_shape) {
     s->outputs[1].shape = memcpy(ASKEW(s->shapes[2]), s->shapes[1], sizeof(int64_t[2]));
 }
@@ -774,7 +774,7 @@ SPOIL(between_4_bits) {
 SPOIL(output_from_4_bits) {
     use_lengths(s, VARIADIC, 1, 2, 4);
     s->input.dtype = s->outputs[0].dtype = s->outputs[1].dtype = LIBSPLIT_DTYPE_UINT4;
-    s->outputs[1].data_bytes = 4; /* enough from a whole byte on */
+    s->outputs[1].data_bytes = 4; /* enough if it began at a whole byte */
     s->outputs[1].bit_offset = 4;
 }
 SPOIL(empty_from_4_bits) {
@@ -962,7 +962,7 @@ SPOIL(output_over_input_strides) { s->outputs[1].data = s->input_strides; }
 SPOIL(output_over_own_shape) { s->outputs[1].data = s->shapes[1]; }
 SPOIL(output_over_own_strides) { s->outputs[1].data = s->strides[1]; }
 SPOIL(output_over_descriptors) { s->outputs[1].data = &s->outputs[0]; }
-/* Strides of an output that is not packed are still read while the others are written. */
+/* The strides of an output that is not packed are still read while others are written. */
 SPOIL(output_over_other_strides) {
     s->strides[1][0] *= 2;
     s->outputs[1].data_bytes = 0;
@@ -1039,8 +1039,8 @@ static const struct bad output_cases[] = {
      "outputs[0].rank", OUTPUT(0), NUMBERS(1, 2)},
 };
 
-/* What is read may not be written: structures and arrays of the call, and arrays of other outputs.
- */
+/* What is read must not be written: structures and arrays of the call, and arrays of other
+ * outputs. */
 #define ARRAY(pointer) ((int64_t *)(void *)(pointer))
 static void use_three(struct scene *s) {
     for (size_t i = 0; i < 3; i++)
@@ -1123,7 +1123,7 @@ static const struct bad reads_cases[] = {
      "params.split", OUTPUT(1)},
 };
 
-/* The error structure is written to, by every call. */
+/* Every call writes to the error structure. */
 static void test_outputs_over_the_error(void) {
     static struct scene scene;
     libsplit_error errors[2] = {LIBSPLIT_ERROR_INIT, LIBSPLIT_ERROR_INIT};
@@ -1143,7 +1143,7 @@ static void test_outputs_over_the_error(void) {
         }
 }
 
-/* Numbers past INT64_MAX, and what a message must not say. */
+/* Numbers beyond INT64_MAX, and what a message must not say. */
 static void test_messages(void) {
     static const struct {
         const char *name;
@@ -1175,7 +1175,7 @@ static void test_messages(void) {
     }
 }
 
-/* Not bad at all, though it may look so. */
+/* Valid calls that may look wrong. */
 SPOIL(params_longer) { s->params.struct_size = sizeof s->params + sizeof s->params_tail; }
 SPOIL(executor_longer) { s->executor.struct_size = sizeof s->executor + sizeof s->executor_tail; }
 SPOIL(executor_absent) { s->executor_arg = NULL; }
@@ -1252,7 +1252,7 @@ static void test_what_is_accepted(void) {
         }
 }
 
-/* One row of three columns, the last of no length, and strides that lead nowhere: those of the row
+/* One row of three columns, the last of length 0, and strides that lead nowhere: those of the row
  * and of the empty piece do not matter. */
 SPOIL(garbage_strides) {
     s->input_shape[0] = 1;
@@ -1286,7 +1286,7 @@ static void test_strides_that_do_not_matter(void) {
     }
 }
 
-/* data_bytes one short of what 12 elements, or the 8 of the second output, take. */
+/* data_bytes is one less than 12 elements need, or the 8 of the second output. */
 static libsplit_dtype every_element_type;
 static void use_every_element_type(struct scene *s) {
     use_lengths(s, VARIADIC, 1, 2, 4);
@@ -1320,7 +1320,7 @@ static void test_every_element_type_one_byte_short(void) {
     }
 }
 
-/* An error structure that cannot be written to refuses the call, right or wrong. */
+/* An error structure that cannot be written to makes every call fail, valid or not. */
 static void test_error_structures_that_are_too_small(void) {
     static const size_t sizes[] = {0, 1, sizeof(libsplit_error) - 1};
     static struct scene scene, before;
@@ -1357,7 +1357,7 @@ static void test_error_structure_askew(void) {
     }
 }
 
-/* One of a later version: what this version does not know stays as it is. */
+/* A structure of a later version: what this version does not know stays as it is. */
 static void test_error_structure_that_is_larger(void) {
     static struct scene scene;
     struct {

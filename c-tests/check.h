@@ -1,5 +1,5 @@
 /*
- * check.h - what the test programs are written with
+ * check.h - what all test programs use
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */
@@ -14,12 +14,12 @@
 #include <string.h>
 
 static int check_count, check_failures;
-/* Which row, round or seed is on; printed with every failure. */
+/* The row, round or seed that is running; printed with every failure. */
 static char check_case[160];
 
 #define CHECK_CASE(...) ((void)snprintf(check_case, sizeof check_case, __VA_ARGS__))
 
-/* Counts a check; true when it failed, after the start of a message. */
+/* Counts a check. Returns true if it failed, after printing the start of a message. */
 static inline int check_fails(int holds, const char *text, const char *file, int line) {
     check_count++;
     if (holds)
@@ -61,9 +61,9 @@ static inline void check_status(libsplit_status actual, libsplit_status expected
 #define CHECK_OK(call) CHECK_STATUS(call, LIBSPLIT_STATUS_OK)
 
 /*
- * Builds for tests can be made to take a CPU level ("portable", "avx2", "avx512", "neon"), the row
- * of another machine, or thresholds so low that small cases cross them ("low"): 0 = done, 1 = not
- * on this CPU, 2 = an unknown word. Other builds lack the function.
+ * Test builds can be made to use a CPU level ("portable", "avx2", "avx512", "neon"), the row of
+ * another machine, or thresholds so low that small cases cross them ("low"). Returns 0 on success,
+ * 1 if this CPU cannot, 2 for an unknown word. Other builds lack the function.
  */
 #if defined(__GNUC__) && !defined(_WIN32)
 __attribute__((weak)) int32_t libsplit_test_force(const char *words);
@@ -72,10 +72,10 @@ __attribute__((weak)) int32_t libsplit_test_force(const char *words);
 #define CHECK_FORCE ((int32_t (*)(const char *))NULL)
 #endif
 
-enum { CHECK_SKIPPED = 77 }; /* as CTest has it in SKIP_RETURN_CODE */
+enum { CHECK_SKIPPED = 77 }; /* SKIP_RETURN_CODE in CTest */
 
-/* Does what LIBSPLIT_TEST_FORCE in the environment says; where that cannot be, this program has
- * nothing to tell. */
+/* Does what LIBSPLIT_TEST_FORCE in the environment says. If that is impossible, there is nothing to
+ * test. */
 static inline void check_start(int32_t (*force)(const char *words)) {
     const char *words = getenv("LIBSPLIT_TEST_FORCE");
     if (words == NULL || *words == '\0')
@@ -90,7 +90,7 @@ static inline void check_start(int32_t (*force)(const char *words)) {
     exit(status == 1 ? CHECK_SKIPPED : EXIT_FAILURE);
 }
 
-/* The begin of main(). */
+/* The start of main(). */
 #define CHECK_START() check_start(CHECK_FORCE)
 
 /* The end of main(). A program that checked nothing has not passed. */
@@ -100,8 +100,8 @@ static inline void check_start(int32_t (*force)(const char *words)) {
         return check_failures != 0 || check_count == 0;                                            \
     } while (0)
 
-/* How tables write lengths: LIST(2, 4), LENGTHS(INT32, int32_t, 2, 4), SCALAR(INT64, int64_t, 2).
- */
+/* How tables write lengths: LIST(2, 4), LENGTHS(INT32, int32_t, 2, 4), SCALAR(INT64, int64_t,
+ * 2). */
 #define LENGTHS(number, type, ...)                                                                 \
     &(const libsplit_tensor){.data = (type[]){__VA_ARGS__},                                        \
                              .shape = (int64_t[]){sizeof((type[]){__VA_ARGS__}) / sizeof(type)},   \
@@ -115,7 +115,7 @@ static inline void check_start(int32_t (*force)(const char *words)) {
 #define UNKNOWN_SCALAR &(const libsplit_tensor){.dtype = LIBSPLIT_DTYPE_INT64}
 #define EMPTY_LIST UNKNOWN_LIST(0)
 
-/* A row-major packed tensor; as an output it has room for its rank. */
+/* A row-major packed tensor; as an output, it has room for its rank. */
 static inline libsplit_tensor packed(libsplit_dtype dtype, void *data, int32_t rank,
                                      int64_t *shape) {
     libsplit_tensor tensor = {.data = data, .shape = shape, .rank = rank, .dtype = dtype};
@@ -123,7 +123,7 @@ static inline libsplit_tensor packed(libsplit_dtype dtype, void *data, int32_t r
     return tensor;
 }
 
-/* How the programs allocate: a test machine out of memory is no finding. */
+/* How the programs allocate: a test machine without memory is no finding. */
 static inline void *allocate(size_t bytes) {
     void *memory = malloc(bytes == 0 ? 1 : bytes);
     if (memory == NULL)
@@ -148,7 +148,7 @@ static inline uint64_t random_u64(uint64_t *state) {
     return z ^ z >> 31;
 }
 
-/* A pseudo-random number from low to high, both included. */
+/* Returns a pseudo-random number from low to high, both included. */
 static inline int64_t random_in(uint64_t *state, int64_t low, int64_t high) {
     return low + (int64_t)(random_u64(state) % (uint64_t)(high - low + 1));
 }

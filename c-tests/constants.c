@@ -7,7 +7,7 @@
 
 #include <limits.h>
 
-/* One line a status: number, name; the name is also the constant's. */
+/* One line for each status: number and name; the name is also the constant's. */
 #define STATUSES(X)                                                                                \
     X(0, OK)                                                                                       \
     X(1, ERROR_NULL)                                                                               \
@@ -34,7 +34,7 @@
     X(22, ERROR_EXECUTOR)                                                                          \
     X(23, ERROR_INTERNAL) X(24, ERROR_PLAN)
 
-/* One line a type: ONNX's number, name, bits of an element. */
+/* One line for each type: ONNX's number, name, and bits of an element. */
 #define DTYPES(X)                                                                                  \
     X(1, FLOAT, 32)                                                                                \
     X(2, UINT8, 8)                                                                                 \

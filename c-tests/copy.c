@@ -1,6 +1,6 @@
 /*
- * copy.c - what libsplit_copy() writes: every operator version, type and rank, against values
- * written out by hand
+ * copy.c - what libsplit_copy() writes, for every operator version, type and rank, compared with
+ * values written out by hand
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */
@@ -26,18 +26,18 @@ struct row {
     libsplit_op op;
     int32_t opset;
     libsplit_dtype dtype; /* 0: UINT8 */
-    const char *input;    /* a letter an element */
-    int32_t rank;         /* 0: one axis of as many as there are letters */
+    const char *input;    /* one letter for each element */
+    int32_t rank;         /* 0: one axis, with as many elements as there are letters */
     int64_t shape[3];
     int64_t axis;
     const libsplit_tensor *split;
     int64_t num_outputs;
-    int drops_axis; /* keepdims 0, and it counts */
-    int keepdims_0; /* keepdims 0, and it does not */
+    int drops_axis; /* keepdims is 0, and takes effect */
+    int keepdims_0; /* keepdims is 0, and has no effect */
     uint32_t flags;
     const char *pieces;     /* the outputs' letters, '|' between outputs */
-    libsplit_status status; /* where there are no pieces */
-    size_t outputs;         /* how many are given then */
+    libsplit_status status; /* if there are no pieces */
+    size_t outputs;         /* how many are passed then */
 };
 
 #define MATRIX(...)                                                                                \
@@ -330,7 +330,7 @@ static const struct row openvino_rows[] = {
      .status = BAD_SPLIT, .outputs = 2},
 };
 
-/* Writes letters as elements of 'size' bytes, no two bytes of which are alike. */
+/* Writes letters as elements of 'size' bytes that all differ from each other. */
 static void put_letters(unsigned char *at, const char *letters, size_t count, size_t size) {
     for (size_t i = 0; i < count; i++)
         for (size_t k = 0; k < size; k++)
@@ -347,7 +347,7 @@ static libsplit_params params_of(const struct row *row, int64_t axis) {
     return params;
 }
 
-/* The shape of an output with this many elements; returns its rank. */
+/* Fills in the shape of an output with this many elements; returns its rank. */
 static int32_t output_shape(const struct row *row, const libsplit_tensor *input, int64_t elements,
                             int64_t *shape) {
     int32_t rank = 0;
@@ -367,7 +367,7 @@ struct arena {
     size_t used;
 };
 
-/* Room for an output with these letters, as the arena's bytes are expected to become. */
+/* Makes room for an output with these letters, and notes the bytes that are expected there. */
 static void *place_output(struct arena *arena, const char *letters, size_t count, size_t size) {
     size_t at = arena->used + MARGIN;
     put_letters(arena->expected + at, letters, count, size);
@@ -406,7 +406,7 @@ static void refuse_row(const struct row *row, const libsplit_tensor *input, int6
     CHECK_STATUS(libsplit_copy(input, &params, unwanted, row->outputs, NULL, NULL), row->status);
 }
 
-/* Every row twice: with its axis, and with the same axis counted from the back. */
+/* Every row runs twice: with its axis, and with the same axis counted from the back. */
 static void run_rows(const char *table, const struct row *rows, size_t count) {
     for (const struct row *row = rows; row < rows + count; row++) {
         unsigned char bytes[256];
@@ -427,7 +427,7 @@ static void run_rows(const char *table, const struct row *rows, size_t count) {
 }
 #define RUN_ROWS(rows) run_rows(#rows, rows, sizeof rows / sizeof *rows)
 
-/* One character a dtype, from FLOAT on; x where the operator's document lists it. */
+/* One character for each dtype, from FLOAT on; x if the operator's document lists it. */
 static void test_type_constraints(void) {
     static const struct {
         libsplit_op op;
@@ -461,8 +461,8 @@ static void test_type_constraints(void) {
 }
 
 /*
- * Two rows of 8 elements halved, so that the halves of a row are whole bytes of every type; with
- * input and outputs at every alignment.
+ * Two rows of 8 elements in halves, so that half a row is whole bytes for every type, with input
+ * and outputs at every alignment.
  */
 static void test_every_dtype_at(libsplit_dtype dtype, size_t misaligned) {
     unsigned char source[512], actual[2][256], expected[2][256];
@@ -504,7 +504,7 @@ static void test_bool_bytes_of_any_value(void) {
     CHECK(memcmp(low, source, 2) == 0 && memcmp(high, source + 2, 2) == 0);
 }
 
-/* All extents 1 but that of the split axis, 3, and of its neighbour, 2. */
+/* All extents are 1, except for 3 on the split axis and 2 on its neighbour. */
 static void test_axis_of_rank(int32_t rank, int32_t axis) {
     int64_t shape[64], shapes[2][64];
     char source[7] = "abcdef", one[4] = "...", two[6] = ".....";
@@ -622,7 +622,7 @@ static void test_lengths_at_bit_offset(void) {
     CHECK(memcmp(pieces, "ab..\0cdef", 9) == 0);
 }
 
-/* 2^40 elements that are one byte, repeated; of the outputs only a small one is wanted. */
+/* 2^40 elements that are one byte, repeated; only one small output is wanted. */
 static void test_2_to_the_40_elements(void) {
     unsigned char byte = 'x';
     char piece[5] = "....";
@@ -652,7 +652,7 @@ static void test_2_to_the_40_elements(void) {
     CHECK_EQ_STR(last, "xxxxx.");
 }
 
-/* 2^24 + 1 is where a computation in float32 goes wrong, 2^31 one in int32. */
+/* A computation in float32 goes wrong at 2^24 + 1, and one in int32 at 2^31. */
 static void test_2_to_the_31_in_65536_parts(void) {
     enum { PARTS = 65536, SIZE = 32768 };
     unsigned char byte = 'x', piece[SIZE + 1];
@@ -691,8 +691,8 @@ static void test_16777217_into_2(void) {
 }
 
 /*
- * 8 GiB of addresses of which only the pages that a small piece lies in can be read: [2, 2^32]
- * bytes, or [2, 2^30] elements of 4 bytes; the piece is the last 4 bytes of each row.
+ * 8 GiB of addresses, of which only the pages that hold a small piece can be read: [2, 2^32] bytes,
+ * or [2, 2^30] elements of 4 bytes; the piece is the last 4 bytes of each row.
  */
 static void test_offsets_past_4_gib(void) {
     size_t gib = (size_t)1 << 30, page = 65536;

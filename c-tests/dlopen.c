@@ -1,5 +1,5 @@
 /*
- * dlopen.c - the shared library as a plug-in: loaded, used and unloaded at run time
+ * dlopen.c - the shared library as a plug-in that is loaded, used and unloaded at run time
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */
@@ -14,7 +14,7 @@
 #define ROUNDS 5
 #define THREADS 3
 
-/* The library's functions, each found by its name. */
+/* The library's functions, each looked up by its name. */
 struct library {
     void *handle;
     uint32_t (*version)(void);
@@ -33,7 +33,8 @@ struct library {
                             libsplit_error *);
 };
 
-/* ISO C has no cast from object to function pointers; POSIX has them alike in memory. */
+/* ISO C cannot cast pointers to objects to pointers to functions; in POSIX they are alike in
+ * memory. */
 static void find(void *handle, const char *name, void *function) {
     void *symbol = dlsym(handle, name);
     if (symbol == NULL) {
@@ -61,7 +62,7 @@ static struct library load(const char *path) {
     return library;
 }
 
-/* Whether any part of the file is mapped into this process. */
+/* Returns whether any part of the file is mapped into this process. */
 static int is_mapped(const char *path) {
     FILE *maps = fopen("/proc/self/maps", "r");
     char line[4096 + 256];
@@ -84,7 +85,7 @@ static void unload(const struct library *library, const char *path) {
     CHECK(dlopen(path, RTLD_NOW | RTLD_NOLOAD) == NULL);
 }
 
-/* Splits "abcdef" in two by every function that there is. Needs nothing but 'library'. */
+/* Splits "abcdef" in two with every function that there is. Needs nothing but 'library'. */
 static int all_functions_work(const struct library *library) {
     char source[] = "abcdef", pieces[2][4] = {"...", "..."};
     int64_t extent = 6, shapes[2] = {0, 0}, strides[2] = {0, 0};
@@ -137,7 +138,7 @@ static void test_unload_after_an_error(const char *path) {
     }
 }
 
-/* A pool of threads that live from call to call, and take turns at the tasks. */
+/* A pool of threads that live on between calls and take turns at the tasks. */
 struct pool {
     pthread_t threads[THREADS];
     pthread_barrier_t begin, end;
@@ -192,7 +193,7 @@ static void stop(struct pool *pool) {
     pthread_barrier_destroy(&pool->end);
 }
 
-/* Copies the two halves of 4 MB on the threads of a pool, packed or with strides. */
+/* Copies the two halves of 4 MB, packed or with strides, on the threads of a pool. */
 static int copies_on(struct pool *pool, const struct library *library, int backwards) {
     enum { HALF = 1 << 19, ALL = 2 * HALF };
     int32_t *source = allocate(ALL * sizeof *source), *target = allocate(ALL * sizeof *target);
@@ -215,7 +216,7 @@ static int copies_on(struct pool *pool, const struct library *library, int backw
     return works;
 }
 
-/* The threads that ran tasks are still there when the library goes. */
+/* The threads that ran tasks are still there when the library is unloaded. */
 static void test_unload_after_copies_on_a_pool(const char *path) {
     struct pool pool;
     start(&pool);
@@ -269,7 +270,7 @@ static void test_unload_after_use_on_another_thread(const char *path, int thread
 }
 
 int main(int argc, char **argv) {
-    check_start(NULL); /* it loads the library anew again and again */
+    check_start(NULL); /* it loads the library again and again */
     if (argc != 2) {
         fprintf(stderr, "usage: %s path-of-libsplit.so\n", argv[0]);
         return 2;

@@ -15,7 +15,7 @@ machines = ctypes.CDLL(library).libsplit_test_machines
 machines.restype = ctypes.c_char_p
 levels = ["portable", "avx2", "avx512", "neon"]
 ways = levels + [f"{level} low" for level in levels] + machines().decode().split()
-# These take long, and ask for nothing that depends on a machine's sizes.
+# These take long, and test nothing that depends on a machine's sizes.
 of_levels = {"guard_pages": "", "holes": "LABELS slow "}
 lines = []
 for subject in subjects:

@@ -12,7 +12,7 @@ void *memmove(void *to, const void *from, size_t size);
 void *memset(void *to, int value, size_t size);
 int memcmp(const void *a, const void *b, size_t size);
 
-/* By volatile bytes, or compilers would make these loops into calls of themselves. */
+/* With volatile bytes, because compilers would turn these loops into calls of themselves. */
 typedef volatile unsigned char byte;
 
 void *memcpy(void *restrict to, const void *restrict from, size_t size) {

@@ -1,12 +1,12 @@
 /*
- * guard_pages.c - copies between buffers with no memory before and behind them: a read or a write
- * of one byte too many ends the program
+ * guard_pages.c - copies between buffers with inaccessible memory before and after them: a read or
+ * a write of one byte too many ends the program
  *
  * Every run length from 1 to 300 bytes, few rows and many, 1 to 17 pieces, every element width,
  * transposed, stepped, reversed and repeated inputs, inputs and outputs with gaps, sub-byte
  * elements at any offset, tasks, and copies that go past the caches; inputs and outputs at either
- * end of their pages, and askew between them. Every other copy is made by a plan, which lies at the
- * end of a page itself.
+ * end of their pages, and misaligned between them. Every other copy is made by a plan, which lies
+ * at the end of a page itself.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */
@@ -22,7 +22,7 @@
 #define MARGIN 64
 #define BLOCKS 40
 #define REGION ((size_t)20 << 20)
-/* Input and outputs of twice that go past the caches of any CPU. */
+/* Inputs and outputs of twice this size go past the caches of any CPU. */
 #define PAST_THE_CACHES ((int64_t)17 << 20)
 
 /* Memory between two pages that must not be touched. */
@@ -66,12 +66,12 @@ static void report_touch(int number) {
 }
 
 /* Where buffers lie in their regions. */
-enum side { AT_THE_BEGIN, AT_THE_END, BETWEEN, SIDES };
+enum side { AT_THE_START, AT_THE_END, BETWEEN, SIDES };
 
 static unsigned char *place(const struct region *region, size_t bytes, enum side side,
                             size_t askew) {
     switch (side) {
-    case AT_THE_BEGIN:
+    case AT_THE_START:
         return region->begin;
     case AT_THE_END:
         return region->end - bytes;
@@ -80,17 +80,17 @@ static unsigned char *place(const struct region *region, size_t bytes, enum side
     }
 }
 
-/* Rows, split in columns. */
+/* Rows that are split into columns. */
 struct job {
     libsplit_dtype dtype;
     int64_t rows;
     int pieces;
     int64_t lengths[MAX_PIECES];
-    /* The input's strides in elements; both 0 = packed. */
+    /* The input's strides in elements; if both are 0, it is packed. */
     int64_t row_stride, column_stride;
     /* Elements between the rows of an output. */
     int64_t gap;
-    /* Of the input, in elements; sub-byte types only. */
+    /* Offset of the input, in elements; for sub-byte types only. */
     unsigned bit_offset;
     int with_tasks;
 };
@@ -156,7 +156,7 @@ static int64_t count_changed(const unsigned char *begin, const unsigned char *en
     return changed;
 }
 
-/* How many bytes around an output, and between its rows, are not what they were. */
+/* Returns how many bytes around an output, and between its rows, have changed. */
 static int64_t count_wrong_around(const struct scene *s, int index) {
     const struct region *region = &target_regions[index];
     const unsigned char *data = s->outputs[index].data, *end = data + s->bytes[index];
@@ -171,7 +171,7 @@ static int64_t count_wrong_around(const struct scene *s, int index) {
     return wrong;
 }
 
-/* How many rows of an output are not those of the input from 'column' on. */
+/* Returns how many rows of an output differ from those of the input from 'column' on. */
 static int64_t count_wrong_rows(const struct scene *s, int index, int64_t column) {
     size_t size = s->bits / 8, length = (size_t)s->job->lengths[index];
     const unsigned char *input = s->input.data, *target = s->outputs[index].data;
@@ -189,7 +189,7 @@ static int64_t count_wrong_rows(const struct scene *s, int index, int64_t column
     return wrong;
 }
 
-/* Element 'index' of packed sub-byte ones. */
+/* Returns element 'index' of packed sub-byte elements. */
 static unsigned element_at(const unsigned char *data, size_t bits, int64_t index) {
     size_t bit = (size_t)index * bits;
     return data[bit / 8] >> (bit % 8) & ((1u << bits) - 1);
@@ -209,7 +209,7 @@ static int64_t count_wrong_elements(const struct scene *s, int index, int64_t co
     return wrong;
 }
 
-/* Copies by a plan and addresses in memory of their exact size. */
+/* Copies by a plan and an array of addresses, each in memory of its exact size. */
 static libsplit_status copy_by_plan(const struct scene *s, const libsplit_params *params,
                                     enum side side, const libsplit_executor *executor) {
     size_t count = (size_t)s->job->pieces, size = libsplit_plan_size(2, count);
@@ -264,12 +264,12 @@ static void check_job_at(const struct job *job, enum side from, enum side to, si
 static void check_job(const struct job *job) {
     static size_t askew;
     askew = (askew + 11) % 64;
-    check_job_at(job, AT_THE_BEGIN, AT_THE_BEGIN, 0);
+    check_job_at(job, AT_THE_START, AT_THE_START, 0);
     check_job_at(job, AT_THE_END, AT_THE_END, 0);
     check_job_at(job, AT_THE_END, BETWEEN, askew);
 }
 
-/* The widest elements that runs of so many bytes can be made of. */
+/* Returns the widest elements that runs of so many bytes can be made of. */
 static libsplit_dtype widest(int64_t bytes) {
     return bytes % 16 == 0  ? LIBSPLIT_DTYPE_COMPLEX128
            : bytes % 8 == 0 ? LIBSPLIT_DTYPE_DOUBLE
@@ -278,7 +278,7 @@ static libsplit_dtype widest(int64_t bytes) {
                             : LIBSPLIT_DTYPE_UINT8;
 }
 
-/* Pieces with runs of 'bytes' each. */
+/* Pieces with runs of 'bytes' bytes each. */
 static struct job equal_runs(int64_t bytes, int pieces, int64_t rows) {
     struct job job = {.dtype = widest(bytes), .rows = rows, .pieces = pieces};
     for (int i = 0; i < pieces; i++)
@@ -290,7 +290,7 @@ static void test_runs_of_equal_length(void) {
     static const int64_t rows[] = {1, 2, 5, 63, 64, 65, 79, 130};
     for (int64_t run = 1; run <= 300; run++)
         for (int pieces = 1; pieces <= MAX_PIECES; pieces++) {
-            /* Long runs are not grouped: a few pieces tell as much as many. */
+            /* Long runs are not grouped, so a few pieces show as much as many. */
             if (pieces > 4 && run > 32 && (run + pieces) % 16 != 0)
                 continue;
             size_t turn = (size_t)(run + pieces);
@@ -316,7 +316,7 @@ static void test_runs_of_mixed_lengths(void) {
         }
 }
 
-/* Short runs at the end of rows: what lies behind the last is not read with it. */
+/* Short runs at the end of rows: what lies behind the last one is not read with it. */
 static void test_short_runs_behind_another(void) {
     for (int64_t first = 3; first <= 37; first += 2)
         for (int64_t run = 1; run <= 16; run *= 2)
@@ -329,8 +329,8 @@ static void test_short_runs_behind_another(void) {
             }
 }
 
-/* Runs of each length in copies so large that they go past the caches: one piece of a short run,
- * one of the same run or another, and one that makes up the size. */
+/* Runs of each length in copies so large that they go past the caches: a piece of a short run, a
+ * piece of the same or another run, and one that makes up the size. */
 static void test_runs_past_the_caches(void) {
     static const int64_t rows[] = {3001, 4099};
     for (int64_t run = 1; run <= 300; run++) {
@@ -342,7 +342,7 @@ static void test_runs_past_the_caches(void) {
         job.lengths[2] = rest;
         job.with_tasks = run % 5 == 0;
         if (run <= 64 || run % 2)
-            check_job_at(&job, AT_THE_BEGIN, AT_THE_BEGIN, 0);
+            check_job_at(&job, AT_THE_START, AT_THE_START, 0);
         if (run <= 64 || run % 2 == 0)
             check_job_at(&job, AT_THE_END, AT_THE_END, 0);
     }
@@ -365,7 +365,7 @@ static void test_forms_past_the_caches(void) {
         int64_t rows = PAST_THE_CACHES / (forms[f].run * forms[f].pieces) + 1;
         struct job job = equal_runs(forms[f].run, forms[f].pieces, rows);
         for (job.with_tasks = 0; job.with_tasks < 2; job.with_tasks++) {
-            check_job_at(&job, AT_THE_BEGIN, AT_THE_BEGIN, 0);
+            check_job_at(&job, AT_THE_START, AT_THE_START, 0);
             check_job_at(&job, AT_THE_END, AT_THE_END, 0);
         }
     }
@@ -376,7 +376,7 @@ static const libsplit_dtype widths[] = {LIBSPLIT_DTYPE_UINT8, LIBSPLIT_DTYPE_FLO
                                         LIBSPLIT_DTYPE_STRING};
 enum { WIDTHS = sizeof widths / sizeof *widths };
 
-/* Splits columns into two or three pieces, and has it checked. */
+/* Splits columns into two or three pieces, and checks the result. */
 static void check_columns(struct job job, int64_t columns) {
     job.pieces = columns > 2 ? 3 : 1;
     job.lengths[0] = job.pieces == 1 ? columns : columns / 3;
@@ -400,7 +400,7 @@ static void test_strided_inputs(void) {
                     {2 * columns, 2},  /* every other element */
                     {-columns, -1},    /* reversed */
                     {columns * 3, -3}, /* steps backwards */
-                    {0, 1},            /* one row again and again */
+                    {0, 1},            /* one row, repeated */
                 };
                 for (size_t s = 0; s < sizeof strides / sizeof *strides; s++) {
                     struct job job = {.dtype = widths[w], .rows = rows};
@@ -468,8 +468,7 @@ static void test_tasks(void) {
     }
 }
 
-/* Copies blocks of rows, each in a page of its own, with a page between them that must not be
- * touched. */
+/* Copies blocks of rows, each in a page of its own, with an inaccessible page between them. */
 static void check_blocks(unsigned char *first, int64_t pitch, int64_t rows, int pieces, int64_t run,
                          int64_t last) {
     int64_t row_bytes = run * (pieces - 1) + last, lengths[MAX_PIECES], shapes[MAX_PIECES][3];
@@ -526,7 +525,7 @@ static void check_rows_of_steps(unsigned char *lowest, int64_t pitch, int64_t co
     CHECK_EQ_INT(wrong, 0);
 }
 
-/* Such rows anywhere in their pages, both ways. */
+/* Such rows anywhere in their pages, in both directions. */
 static void check_steps_in_pages(unsigned char *all, int64_t page, int64_t pitch) {
     for (int width = 0; width < WIDTHS - 1; width++)
         for (int64_t step = -4; step <= 4; step += step == -1 ? 3 : 1)
@@ -542,7 +541,7 @@ static void check_steps_in_pages(unsigned char *all, int64_t page, int64_t pitch
             }
 }
 
-/* Copies columns of 4-bit elements, of each block some side by side, half a byte further along in
+/* Copies columns of 4-bit elements, some side by side in each block, half a byte further along in
  * each, which become rows. */
 static void check_far_columns(unsigned char *first, int64_t pitch, int64_t columns,
                               int bit_offset) {
@@ -565,7 +564,7 @@ static void check_far_columns(unsigned char *first, int64_t pitch, int64_t colum
     CHECK_EQ_INT(wrong, 0);
 }
 
-/* Such columns at both ends of their pages, both ways. */
+/* Such columns at both ends of their pages, in both directions. */
 static void check_far_columns_in_pages(unsigned char *all, int64_t page, int64_t pitch) {
     for (int64_t columns = 1; columns < 150; columns++)
         for (int bit_offset = 0; bit_offset < 8; bit_offset += 4)

@@ -1,4 +1,5 @@
-/* Needs no header before it, may be included twice, and its initializers give no warnings. */
+/* The header needs no other before it, may be included twice, and its initializers give no
+ * warnings. */
 #include "libsplit.h"
 #include "libsplit.h"
 

@@ -1,12 +1,12 @@
 /*
- * holes.c - copies between tensors with holes in them: no page is touched that holds no element
+ * holes.c - copies between tensors with holes: no page that holds no element is touched
  *
- * Rows of an input or of an output may lie far apart, as those of a view of something larger do,
- * and what lies between them need not be mapped. Here it is memory that nobody has touched yet, and
- * Linux tells which of its pages have been touched since: a read of one byte shows as well as a
- * write. Rows begin where their page begins or end where it ends, in every class of layout, few
- * elements and so many that they go past the caches. Every third copy runs as tasks, every other
- * one by a plan.
+ * The rows of an input or of an output may lie far apart, as in a view of something larger, and
+ * what lies between them need not be mapped. Here it is memory that nobody has touched yet, and
+ * Linux tells which of its pages have been touched since; a read of one byte shows just as a write
+ * does. Rows begin where their page begins or end where it ends, in every class of layout, with few
+ * elements and with so many that they go past the caches. Every third copy runs as tasks, every
+ * other one by a plan.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */
@@ -19,9 +19,9 @@
 
 enum { MAX_RANK = 3, MAX_PIECES = 16, POISON = 0xA5 };
 
-/* Of addresses; only what holds elements takes memory. */
+/* Bytes of addresses; only pages that hold elements take memory. */
 #define REGION ((size_t)(sizeof(void *) > 4 ? 2048 : 512) << 20)
-/* Input and outputs of twice that go past the caches of any CPU. */
+/* Inputs and outputs of twice this size go past the caches of any CPU. */
 #define PAST_THE_CACHES ((int64_t)17 << 20)
 
 struct region {
@@ -45,7 +45,7 @@ struct job {
     int32_t axis;
     int pieces;
     int64_t lengths[MAX_PIECES];
-    int has_out_strides, are_channels; /* outputs: rows apart; elements of one picture, by turns */
+    int has_out_strides, are_channels; /* outputs: rows apart; channels of one picture */
     int64_t out_strides[MAX_RANK];
     unsigned bit_offset;
 };
@@ -56,7 +56,7 @@ static struct region map_region(void) {
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (region.begin == MAP_FAILED)
         abort();
-    madvise(region.begin, REGION, MADV_NOHUGEPAGE); /* fails where there are none */
+    madvise(region.begin, REGION, MADV_NOHUGEPAGE); /* fails if there are none */
     memset(region.holds, 0, REGION / page);
     return region;
 }
@@ -69,7 +69,7 @@ static void clear(struct region *region) {
     region->used = 0;
 }
 
-/* How many pages were touched that hold no element. */
+/* Returns how many pages were touched that hold no element. */
 static int64_t count_touched(const struct region *region) {
     int64_t touched = 0;
     if (region->used == 0)
@@ -81,8 +81,8 @@ static int64_t count_touched(const struct region *region) {
     return touched;
 }
 
-/* Bits from a tensor's element [0, ..., 0] to the lowest one's first bit and past the highest one's
- * last. */
+/* Finds the bits from a tensor's element [0, ..., 0] to the first bit of its lowest element, and
+ * past the last bit of its highest one. */
 static void find_reach(int32_t rank, const int64_t *shape, const int64_t *strides, int64_t bits,
                        int64_t *low, int64_t *high) {
     *low = 0;
@@ -94,9 +94,9 @@ static void find_reach(int32_t rank, const int64_t *shape, const int64_t *stride
 }
 
 /*
- * Where element [0, ..., 0] goes so that the lowest byte of the tensor is the first of a page, or
- * the highest one the last, behind what the region has already and a page that nobody may touch;
- * NULL if there is no room.
+ * Returns where to put element [0, ..., 0] so that the lowest byte of the tensor is the first of a
+ * page, or its highest byte the last of one, behind what the region has already and an inaccessible
+ * page; NULL if there is no room.
  */
 static unsigned char *place(struct region *region, int64_t low, int64_t high, enum side side) {
     int64_t low_bytes = low >= 0 ? low / 8 : -((-low + 7) / 8), high_bytes = (high + 7) / 8;
@@ -115,7 +115,8 @@ static void note(struct region *region, const unsigned char *begin, size_t bytes
         region->holds[i] = 1;
 }
 
-/* Walks the rows of a tensor: 'index' of all axes but the last; 0 after the last row. */
+/* Walks over the rows of a tensor: 'index' is for all axes but the last; returns 0 after the last
+ * row. */
 static int next_row(int32_t rank, const int64_t *shape, int64_t *index) {
     for (int32_t d = rank - 2; d >= 0; d--) {
         if (++index[d] < shape[d])
@@ -160,7 +161,7 @@ static unsigned element_at(const unsigned char *data, int64_t bits, int64_t at) 
     return data[at / 8] >> at % 8 & ((1u << bits) - 1);
 }
 
-/* As memcmp() != 0, of one element: a function's call for each would be most of the test. */
+/* Like memcmp() != 0, for one element: calling a function for each would take most of the test. */
 static int differ(const unsigned char *a, const unsigned char *b, int64_t size) {
     switch (size) {
     case 1:
@@ -176,7 +177,8 @@ static int differ(const unsigned char *a, const unsigned char *b, int64_t size) 
     }
 }
 
-/* How many elements of a piece are wrong. What is right of whole bytes becomes poison again. */
+/* Returns how many elements of a piece are wrong. Whole bytes that are right become poison
+ * again. */
 static int64_t count_wrong(const struct job *job, const unsigned char *from, int64_t column,
                            unsigned char *to, const int64_t *shape, const int64_t *strides) {
     int64_t bits = (int64_t)libsplit_dtype_bits(job->dtype), inner = job->rank - 1, wrong = 0;
@@ -206,7 +208,7 @@ static int64_t count_wrong(const struct job *job, const unsigned char *from, int
     return wrong;
 }
 
-/* How many bytes are not poison in pages that hold elements of outputs. */
+/* Returns how many bytes are not poison in the pages that hold elements of outputs. */
 static int64_t count_stray(const struct region *region) {
     int64_t stray = 0;
     for (size_t i = 0; i < region->used / page; i++) {
@@ -306,7 +308,7 @@ static const libsplit_dtype widths[] = {LIBSPLIT_DTYPE_UINT8, LIBSPLIT_DTYPE_FLO
                                         LIBSPLIT_DTYPE_COMPLEX128};
 enum { WIDTHS = sizeof widths / sizeof *widths };
 
-/* Cuts the axis into so many pieces, about equal ones or not. */
+/* Cuts the axis into so many pieces, of about equal length or not. */
 static void cut(struct job *job, int32_t axis, int pieces, int are_equal) {
     int64_t left = job->shape[axis];
     job->axis = axis;
@@ -320,12 +322,12 @@ static void cut(struct job *job, int32_t axis, int pieces, int are_equal) {
     }
 }
 
-/* How large the tensors of a round are, and what is varied beside their class. */
+/* How large the tensors of a round are, and what varies besides their class. */
 struct size {
-    int64_t rows, bytes; /* rows that lie apart, bytes that each spans at the most */
+    int64_t rows, bytes; /* rows that lie apart; at most so many bytes are spanned by each */
     int width;           /* of widths */
     int pieces, are_equal;
-    int is_large; /* so that of each class a few are enough */
+    int is_large; /* so that a few of each class are enough */
 };
 
 static int64_t pitch_of(const struct size *size, int64_t span_bytes) {
@@ -334,9 +336,9 @@ static int64_t pitch_of(const struct size *size, int64_t span_bytes) {
 }
 
 /*
- * Checks a job with packed outputs, and with the rows of outputs, on this axis, as far apart as
- * those of the input. Where each element of a row would be on a page of its own, only a few rows
- * are.
+ * Checks a job with packed outputs, and with outputs whose rows on this axis are as far apart as
+ * those of the input. If each element of a row would be on a page of its own, there are only a few
+ * rows.
  */
 static void check_both(struct job job, int32_t rows_axis, const struct size *size) {
     check(job);
@@ -500,7 +502,7 @@ static void check_repeated(const struct size *size) {
     check_both(job, 0, size);
 }
 
-/* Outputs of less than a byte an element are packed. */
+/* Outputs of sub-byte elements are packed. */
 static void check_sub_byte(const struct size *size) {
     static const libsplit_dtype types[] = {LIBSPLIT_DTYPE_INT4, LIBSPLIT_DTYPE_UINT2};
     for (int t = 0; t < 2; t++) {
@@ -572,7 +574,7 @@ static void test_small(void) {
     }
 }
 
-/* Rows of most of a page, so many that every way of copying is worth its while. */
+/* Rows of most of a page, so many that every method of copying is worth it. */
 static void test_full_pages(void) {
     static const int64_t bytes[] = {1000, 2500, 4096, 6000};
     for (size_t b = 0; b < sizeof bytes / sizeof *bytes; b++)
@@ -597,7 +599,7 @@ static void test_past_the_caches(void) {
     }
     static const int64_t runs[] = {80, 130, 255, 700};
     for (size_t r = 0; r < sizeof runs / sizeof *runs; r++) {
-        /* Heads of rows, which lie on pages of their own, two for each piece. */
+        /* The first parts of rows, which lie on pages of their own, two for each piece. */
         int64_t tokens = PAST_THE_CACHES / (4 * runs[r]) + 1;
         struct job job = {.what = "heads of rows", .rank = 3, .dtype = LIBSPLIT_DTYPE_UINT8};
         memcpy(job.shape, (int64_t[]){4, tokens, runs[r]}, sizeof job.shape);
@@ -607,7 +609,7 @@ static void test_past_the_caches(void) {
     }
 }
 
-/* One byte that is read in a hole is seen, and nothing where none is. */
+/* A read of one byte in a hole is noticed, and nothing is if there is none. */
 static void test_the_measure(void) {
     CHECK_CASE("a page that nobody should touch");
     source.used = 4 * page;

@@ -1,7 +1,6 @@
 /*
- * infer.c - what libsplit_count() and libsplit_infer() tell of the outputs, with known and with
+ * infer.c - what libsplit_count() and libsplit_infer() say about the outputs, with known and with
  * unknown extents and lengths
- *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */
 #include "check.h"
@@ -26,10 +25,10 @@ struct row {
     int64_t num_outputs;
     int drops_axis;
     uint32_t flags;
-    /* shape/strides/data_bytes of each output; "?" where unknown, strides "*" where they do not
+    /* shape/strides/data_bytes of each output; "?" if unknown, strides "*" if they do not
      * matter. */
     const char *outputs;
-    libsplit_status status; /* where there are no outputs */
+    libsplit_status status; /* if there are no outputs */
 };
 
 static const struct row known_rows[] = {
@@ -186,7 +185,7 @@ struct outputs {
     int64_t shapes[MAX_OUTPUTS][6], strides[MAX_OUTPUTS][6];
 };
 
-/* Output descriptors full of garbage, with room for one entry more than needed. */
+/* Output descriptors full of garbage, with room for one more entry than needed. */
 static void prepare(struct outputs *outputs, int32_t rank) {
     for (size_t i = 0; i < MAX_OUTPUTS; i++) {
         for (size_t d = 0; d < 6; d++)
@@ -273,7 +272,7 @@ static void infer_row(const struct row *row, const libsplit_tensor *input,
 static void refuse_row(const struct row *row, const libsplit_tensor *input,
                        const libsplit_params *params) {
     struct outputs outputs, before;
-    /* Whatever number of outputs is right where there is one. */
+    /* The number of outputs that would be right, if there is one. */
     size_t given = params->num_outputs != 0 ? (size_t)params->num_outputs
                    : params->split != NULL && params->split->rank == 1
                        ? (size_t)params->split->shape[0]
@@ -319,7 +318,7 @@ static void test_as_many_parts_as_outputs_before_18(void) {
     }
 }
 
-/* Where nobody says how many pieces a sequence of unknown length has, nobody knows. */
+/* If nobody says how many pieces a sequence of unknown length has, it is unknown. */
 static void test_number_of_pieces_not_known_yet(void) {
     const struct {
         const char *name;
@@ -399,7 +398,7 @@ static void test_no_outputs_may_be_null(void) {
     CHECK_OK(libsplit_infer(&input, &params, NULL, 0, NULL));
 }
 
-/* The caller's sequence of the manual: infer, allocate data_bytes, set data, copy. */
+/* What the manual does for a sequence: infer, allocate data_bytes, set data, copy. */
 static void test_inferred_outputs_are_ready_for_copy(void) {
     char source[] = "abcdefghijkl", pieces[3][4] = {"....", "....", "...."};
     int64_t shape[2] = {2, 6}, shapes[3][2], strides[3][2];

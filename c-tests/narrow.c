@@ -1,9 +1,8 @@
 /*
  * narrow.c - tensors of more elements than a 32-bit size_t can count
  *
- * Extents are 64-bit everywhere, and a repeated element takes no memory. Where size_t has 64 bits
- * all of this works; where it has 32, what cannot be counted is refused and nothing is written.
- *
+ * Extents have 64 bits everywhere, and a repeated element takes no memory. If size_t has 64 bits,
+ * all of this works; if it has 32, what cannot be counted is refused and nothing is written.
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */
 #include "check.h"
@@ -11,10 +10,10 @@
 enum { IS_WIDE = sizeof(size_t) > 4, ROW = 65537 };
 
 #define MANY ((int64_t)1 << 33)
-/* One more than 32 bits count, so that it is 3 where the rest is lost. */
+/* One more than 32 bits can count, so it becomes 3 if the upper bits are lost. */
 #define WRAPPED (((int64_t)1 << 32) + 3)
 
-/* Right where size_t can say so, and refused elsewhere. */
+/* Right if size_t can represent it, and refused otherwise. */
 static void check_status_of(libsplit_status status) {
     if (IS_WIDE)
         CHECK_OK(status);
@@ -22,7 +21,7 @@ static void check_status_of(libsplit_status status) {
         CHECK(status != LIBSPLIT_STATUS_OK);
 }
 
-/* The last of 2^33 elements, which all lie at one address. */
+/* The last of 2^33 elements, which all have the same address. */
 static void test_a_repeated_element(void) {
     unsigned char element = 7, last = 1;
     int64_t shape[] = {MANY}, strides[] = {0}, one[] = {1};
@@ -48,8 +47,7 @@ static void test_a_repeated_element(void) {
     CHECK_EQ_INT(last, IS_WIDE ? 7 : 1);
 }
 
-/* Extents that can be counted, and their product cannot: either it is copied, or nothing is
- * written. */
+/* Each extent can be counted, but not their product: either it is copied, or nothing is written. */
 static void test_repeated_rows(void) {
     static unsigned char row[ROW], last[ROW];
     int64_t shape[] = {65536, ROW}, strides[] = {0, 1}, one[] = {1, ROW};
@@ -77,7 +75,7 @@ static void test_a_count(void) {
     CHECK_EQ_INT(count, IS_WIDE ? WRAPPED : 77);
 }
 
-/* Outputs of more bytes than size_t can say. */
+/* Outputs of more bytes than size_t can represent. */
 static void test_bytes_of_outputs(void) {
     static const struct {
         int64_t extent;

@@ -12,11 +12,11 @@ import subprocess
 import sys
 
 with_symbols, shared, static, budget, nm, readelf = sys.argv[1:]
-# Compilers may call any of these. They are in every libc since its first version, and where there
-# is none, a dozen lines.
+# Compilers may call any of these. Every libc has had them since its first version, and where there
+# is none, they are a dozen lines.
 ALLOWED = {"memcpy", "memmove", "memset", "memcmp"}
 GLIBC = (2, 17)
-# As in Rust's names of functions, whichever way they are mangled.
+# These appear in Rust's names of functions, however they are mangled.
 FORBIDDEN = re.compile(r"panic|unwrap_failed|expect_failed|index_fail|slice_error|begin_unwind|"
                        r"_Unwind_|\d+alloc(\d|\.\.)|__rust_|__rdl_|__rg_|malloc|"
                        r"\d+std(\d|\.\.)|3std2io")

@@ -1,10 +1,10 @@
 /*
- * neighbour.c - another thread keeps writing what lies between the elements of a strided input:
- * results never depend on it
+ * neighbour.c - while another thread keeps writing what lies between the elements of a strided
+ * input, results never depend on it
  *
- * The library may read those bytes, together with the elements beside them. A reader of the source
- * would call that a race, and so does ThreadSanitizer; so the neighbour's writes are not shown to
- * it. What it still watches is everything else.
+ * The library may read those bytes together with the elements beside them. Somebody who reads the
+ * source would call that a race, and so does ThreadSanitizer; so the neighbour's writes are hidden
+ * from it. It still watches everything else.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */
@@ -32,7 +32,7 @@ static const struct layout {
     {LIBSPLIT_DTYPE_UINT8, {1, 9000}, {0, 3}}, /* a channel of a picture */
     {LIBSPLIT_DTYPE_UINT8, {50, 300}, {1210, 4}},
     {LIBSPLIT_DTYPE_UINT8, {50, 300}, {700, -2}},
-    {LIBSPLIT_DTYPE_UINT8, {300, 3}, {7, 1}}, /* pixels, and some bytes behind each */
+    {LIBSPLIT_DTYPE_UINT8, {300, 3}, {7, 1}}, /* pixels, with some bytes behind each */
     {LIBSPLIT_DTYPE_UINT8, {300, 3}, {-4, -1}},
     {LIBSPLIT_DTYPE_UINT8, {50, 300}, {333, 1}}, /* rows with gaps */
     {LIBSPLIT_DTYPE_FLOAT16, {50, 300}, {610, 2}},
@@ -45,14 +45,14 @@ static const struct layout {
     {LIBSPLIT_DTYPE_COMPLEX128, {20, 100}, {-400, -3}},
     {LIBSPLIT_DTYPE_STRING, {20, 100}, {300, 3}},
     {LIBSPLIT_DTYPE_STRING, {20, 100}, {110, -1}},
-    {LIBSPLIT_DTYPE_UINT4, {50, 300}, {333, 1}}, /* rows with gaps, each other one off its byte */
+    {LIBSPLIT_DTYPE_UINT4, {50, 300}, {333, 1}}, /* rows with gaps, every other one inside a byte */
     {LIBSPLIT_DTYPE_UINT4, {50, 300}, {1210, 4}},
     {LIBSPLIT_DTYPE_UINT4, {50, 300}, {1000, -3}},
     {LIBSPLIT_DTYPE_UINT2, {50, 300}, {-331, 1}},
     {LIBSPLIT_DTYPE_UINT2, {50, 300}, {3000, 9}},
 };
 
-/* Where an element begins, in elements from the lowest one. */
+/* Returns where an element begins, in elements from the lowest one. */
 static int64_t place(const struct layout *layout, int64_t row, int64_t column) {
     const int64_t index[2] = {row, column};
     int64_t at = 0;
@@ -64,7 +64,7 @@ static int64_t place(const struct layout *layout, int64_t row, int64_t column) {
     return at;
 }
 
-/* The element of so many bits at 'from', to 'to': both count elements. */
+/* Copies the element of so many bits at 'from' to 'to', which both count elements. */
 static void move_element(unsigned char *target, int64_t to, const unsigned char *source,
                          int64_t from, int64_t bits) {
     if (bits >= 8) {
@@ -82,7 +82,7 @@ struct neighbour {
     atomic_int passes, stop;
 };
 
-/* Another value in every gap, again and again. */
+/* Writes another value into every gap, again and again. */
 UNWATCHED static void write_gaps(struct neighbour *neighbour, unsigned char value) {
     volatile unsigned char *bytes = neighbour->bytes;
     for (int64_t i = 0; i < neighbour->count; i++)
@@ -108,7 +108,7 @@ static void check_layout(const struct layout *layout) {
         reach = end > reach ? end : reach;
     }
     int64_t bytes = (reach * bits + 7) / 8;
-    /* Each piece may leave a part of its last byte. */
+    /* Each piece may leave part of its last byte. */
     size_t room = (size_t)(rows * columns * bits / 8 + PIECES);
     unsigned char *input = allocate((size_t)bytes), *is_element = allocate((size_t)bytes);
     unsigned char *copied = allocate(room), *expected = allocate(room);

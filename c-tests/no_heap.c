@@ -1,8 +1,8 @@
 /*
- * no_heap.c - an allocator to be preloaded, which ends the program as soon as libsplit.so calls it
+ * no_heap.c - an allocator, to be preloaded, that ends the program as soon as libsplit.so calls it
  *
- * The other programs run over it, so that every call they make, right or wrong, is one that must
- * not allocate. They themselves may.
+ * The other programs run with it, so every call that they make, valid or not, is one that must not
+ * allocate. The programs themselves may.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */
@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What glibc calls its own. */
+/* glibc's own names. */
 void *__libc_malloc(size_t bytes);
 void *__libc_calloc(size_t count, size_t bytes);
 void *__libc_realloc(void *memory, size_t bytes);
@@ -69,7 +69,7 @@ void free(void *memory) {
     __libc_free(memory);
 }
 
-/* What the tests look for: that the allocator was there, and libsplit.so too. */
+/* What the tests look for: that both the allocator and libsplit.so were there. */
 __attribute__((destructor)) static void report(void) {
     if (seen > 0 && dlsym(RTLD_DEFAULT, "libsplit_copy") != NULL)
         fprintf(stderr, "%lu calls of the allocator, none from libsplit\n", seen);

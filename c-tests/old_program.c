@@ -1,9 +1,9 @@
 /*
  * old_program.c - a program built with the header of an older release, abi/<version>/libsplit.h,
- * runs with the library of today
+ * runs with today's library
  *
- * Its structures are as small as that header has them, and what lies behind them may not be
- * looked at: each ends where a page ends that can be accessed.
+ * Its structures are as small as that header has them, and what lies behind them must not be
+ * touched: each ends at the end of an accessible page.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */
@@ -18,7 +18,8 @@
 #define COLUMNS 1000
 #define TAIL 64
 
-/* 'size' bytes that end at an inaccessible page, filled from 'from'. They stay until the end. */
+/* Returns 'size' bytes that end at an inaccessible page, filled from 'from'. They stay until the
+ * end. */
 static void *at_the_edge(const void *from, size_t size) {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     char *pages = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -34,7 +35,7 @@ static int32_t in_order(void *pool, libsplit_task_fn task, void *task_ctx, size_
     return 0;
 }
 
-/* A call with every structure there is, split in three: 400, nothing wanted, 599 columns. */
+/* A call with every structure there is, split in three: 400 columns, none, and 599. */
 struct call {
     int32_t *data, *pieces[2];
     int64_t shapes[2][2], strides[2][2];
@@ -149,7 +150,7 @@ static void test_errors(struct call *call) {
     call->params->axis = -1;
 }
 
-/* Structures of a size other than this header's: as those of a newer program, and of none. */
+/* Structures whose size is not this header's: those of a newer program, and of none. */
 static void test_other_sizes_of_structures(struct call *call) {
     struct {
         libsplit_params known;

@@ -1,12 +1,11 @@
 /*
- * overlap.c - whether outputs lie over one another: many of them, in any order, and such as lie in
- * each other's gaps
+ * overlap.c - whether outputs overlap: many of them, in any order, and also in each other's gaps
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */
 #include "check.h"
 
-/* Many outputs of one row of 8 bytes each, in one buffer in which they lie in any order. */
+/* Many outputs of one row of 8 bytes each, in any order in one buffer. */
 struct rows {
     size_t count;
     unsigned char *source, *target, *before;
@@ -71,7 +70,7 @@ static void check_rows_arrive(struct rows *rows) {
     CHECK_EQ_INT(wrong, 0);
 }
 
-/* Moves an output up by one byte, into the one that lies behind it. */
+/* Moves an output up by one byte, into the one behind it. */
 static void check_overlap_is_found(struct rows *rows, size_t moved) {
     libsplit_error error = LIBSPLIT_ERROR_INIT;
     reset_rows(rows);
@@ -119,7 +118,7 @@ static void test_many_outputs_in_address_order(void) {
     free_rows(&rows);
 }
 
-/* Columns of one matrix for outputs: their spans meet, their bytes do not. */
+/* Columns of one matrix as outputs: their spans meet, but their bytes do not. */
 struct columns {
     size_t count, bytes;
     unsigned char *source, *target, *before;
@@ -129,7 +128,7 @@ struct columns {
 
 enum { ROWS = 5, WIDTH = 3 };
 
-/* 'pitch' is how far the matrix's rows are apart; its columns come in the order of 'place'. */
+/* 'pitch' is the distance of the matrix's rows; its columns come in the order of 'place'. */
 static struct columns *make_columns(size_t count, int64_t pitch, size_t (*place)(size_t, size_t)) {
     struct columns *columns = allocate(sizeof *columns);
     columns->count = count;
@@ -218,7 +217,8 @@ static void test_columns_of_one_matrix(void) {
             }
 }
 
-/* However many outputs there are, they are not compared all with all: that would take minutes. */
+/* However many outputs there are, they are not all compared with each other: that would take
+ * minutes. */
 enum { MANY = 30000 };
 
 static void test_many_shuffled_outputs(void) {
@@ -241,7 +241,7 @@ static void test_many_shuffled_columns(void) {
     free_columns(columns);
 }
 
-/* As when each output is allocated with all that belongs to it. */
+/* As if each output were allocated together with all that belongs to it. */
 static void test_many_outputs_beside_their_arrays(void) {
     struct own {
         int64_t shape[2], strides[2];
@@ -253,7 +253,7 @@ static void test_many_outputs_beside_their_arrays(void) {
         columns->outputs[i] = packed(LIBSPLIT_DTYPE_UINT8, own[i].bytes, 2, own[i].shape);
         columns->outputs[i].strides = own[i].strides;
     }
-    /* One that is not packed: now the strides of all are looked at. */
+    /* One output is not packed, so now the strides of all are looked at. */
     unsigned char apart[ROWS * (WIDTH + 1)];
     own[0].strides[0] = WIDTH + 1;
     columns->outputs[0].data = apart;
@@ -264,14 +264,13 @@ static void test_many_outputs_beside_their_arrays(void) {
     free(own);
 }
 
-/* A call all of whose memory comes from one heap, in any order, each chunk beside the next. */
+/* A call whose memory all comes from one heap, in any order, each chunk beside the next. */
 enum { MOST = 40, DATA = 0, SHAPE = 1, STRIDES = 2, OF_EACH = 3 };
 enum { SOURCE = OF_EACH * MOST, INPUT_SHAPE, LENGTHS, COUNT, CHUNKS };
 struct heap {
-    libsplit_params params; /* first, for addresses below the chunks */
+    libsplit_params params; /* first, so that it lies below the chunks */
     int64_t words[9 * MOST + 16], before[9 * MOST + 16];
-    int64_t
-        *chunks[CHUNKS]; /* of the outputs data, shapes and strides by turns, and then the others */
+    int64_t *chunks[CHUNKS]; /* data, shape and strides of each output, then the others */
     unsigned char *source;
     libsplit_tensor input, split, outputs[MOST], described[MOST];
 };
@@ -330,7 +329,7 @@ static void check_heap_arrives(const struct heap *heap, size_t outputs) {
     CHECK_EQ_INT(wrong, 0);
 }
 
-/* Moves data of an output, or its shape, so that it ends within a chunk, or begins there. */
+/* Moves the data of an output, or its shape, so that it ends or begins within a chunk. */
 static void check_heap_overlap(struct heap *heap, size_t outputs, uint64_t *seed) {
     size_t index = (size_t)random_in(seed, 0, (int64_t)outputs - 1);
     size_t chunk = any_chunk(outputs, seed);
@@ -374,7 +373,8 @@ static void test_all_memory_in_one_heap(void) {
     free(heap);
 }
 
-/* All but one share their strides, which lie before the data; those of the last lie behind it. */
+/* All but one share their strides, which lie before the data; those of the last one lie behind
+ * it. */
 static void test_many_outputs_with_shared_strides(void) {
     struct around {
         int64_t shared[2];
@@ -395,7 +395,7 @@ static void test_many_outputs_with_shared_strides(void) {
     free(around);
 }
 
-/* A million, so that a look at all of them for each, or a few, would take minutes. */
+/* With a million outputs, looking at all of them, or even a few, for each would take minutes. */
 static void test_a_million_shuffled_outputs(void) {
     struct rows rows = make_rows(1000000);
     shuffle_rows(&rows, 7);
@@ -404,7 +404,7 @@ static void test_a_million_shuffled_outputs(void) {
     free_rows(&rows);
 }
 
-/* Matrices of two columns each, which are outputs: every other byte of a matrix is one's. */
+/* The outputs are matrices of two columns each: every other byte of a matrix is an output's. */
 static void check_interleaved_pairs(size_t matrices, size_t (*place)(size_t, size_t)) {
     size_t count = 2 * matrices;
     struct columns *columns = make_columns(count, 2, place);
@@ -438,8 +438,8 @@ static void test_interleaved_outputs_of_many_matrices(void) {
     check_interleaved_pairs(50000, out_of_order);
 }
 
-/* Two columns with elements, and very many without. Whoever looks at each for each matrix is busy
- * for minutes. */
+/* Two columns with elements, and very many without. Looking at each column for each matrix would
+ * take minutes. */
 static void test_many_empty_pieces_of_many_matrices(void) {
     enum { MATRICES = 100000, WIDE = 8, EMPTY = 600000 };
     int64_t shape[3] = {MATRICES, 2, WIDE}, strides[3] = {2 * WIDE, 1, 2}, count = EMPTY + 2;
@@ -494,7 +494,7 @@ static void test_many_empty_pieces_of_many_matrices(void) {
 }
 
 /* Tiles of a picture of 3 planes, side by side, with padding between rows and planes; every third
- * is wider by so much. */
+ * tile is wider. */
 static void check_tiles(int64_t rows, int64_t columns, int64_t tiles, int64_t padding,
                         int64_t wider) {
     int64_t width = columns * tiles + (tiles + 2) / 3 * wider;
@@ -553,7 +553,7 @@ static void test_tiles_of_a_picture(void) {
     }
 }
 
-/* A picture of 3 planes laid with tiles in rows and columns, in no order, with padding. */
+/* A picture of 3 planes covered with tiles in rows and columns, in no order, with padding. */
 static void test_a_mosaic_of_tiles(void) {
     enum { ACROSS = 15, DOWN = 12, TILES = ACROSS * DOWN, HIGH = 4, WIDE = 6 };
     enum { PITCH = ACROSS * WIDE + 3, PLANE = DOWN * HIGH * PITCH + 50 };
@@ -593,8 +593,8 @@ static void test_a_mosaic_of_tiles(void) {
     free(outputs);
 }
 
-/* Strides in which nobody finds out whether the outputs meet: then the message does not say that
- * they do, and one call an output copies them. */
+/* Strides for which it takes too long to find out whether the outputs meet: the message does not
+ * say that they do, and they can be copied with one call for each output. */
 static void test_outputs_that_cannot_be_shown_apart(void) {
     enum { AXES = 14, ELEMENTS = 1 << AXES, APART = 10 };
     int64_t shape[AXES + 1], out_shape[AXES + 1], strides[AXES + 1], step = 3;

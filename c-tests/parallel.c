@@ -1,5 +1,5 @@
 /*
- * parallel.c - copies run by the caller's thread pool, well behaved or not
+ * parallel.c - copies run by the caller's thread pool, whether it behaves or not
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */
@@ -19,13 +19,13 @@
 struct pool {
     libsplit_parallel_for_fn run;
     int32_t result;      /* what parallel_for returns */
-    size_t skipped;      /* the task that is not run, modulo their number */
-    unsigned char *mark; /* a byte that is set before tasks are repeated */
+    size_t skipped;      /* the task that is not run, modulo the number of tasks */
+    unsigned char *mark; /* a byte that is changed before tasks are repeated */
     int calls;
     size_t count; /* of the last call */
     pthread_t caller;
     int wrong_thread; /* parallel_for ran on a thread other than the caller's */
-    int depth;        /* how many calls of run_with_calls_back() this one lies in */
+    int depth;        /* how many calls of run_with_calls_back() this one is inside */
 };
 
 static void see_call(struct pool *pool, size_t count) {
@@ -77,7 +77,7 @@ static int32_t run_all_but_one(void *data, libsplit_task_fn task, void *task_ctx
     return 0;
 }
 
-/* As a pool that is shut down in the middle of its work. */
+/* Like a pool that is shut down in the middle of its work. */
 static int32_t run_half_and_fail(void *data, libsplit_task_fn task, void *task_ctx, size_t count) {
     struct pool *pool = data;
     see_call(pool, count);
@@ -86,7 +86,7 @@ static int32_t run_half_and_fail(void *data, libsplit_task_fn task, void *task_c
     return pool->result;
 }
 
-/* As many calls as there are tasks, and one of them left out all the same. */
+/* Makes as many calls as there are tasks, but leaves one task out. */
 static int32_t run_one_for_another(void *data, libsplit_task_fn task, void *task_ctx,
                                    size_t count) {
     struct pool *pool = data;
@@ -96,7 +96,7 @@ static int32_t run_one_for_another(void *data, libsplit_task_fn task, void *task
     return 0;
 }
 
-/* Instead of task 0 those whose numbers are 0 to who counts in 32 bits, or are none at all. */
+/* Instead of task 0, runs tasks whose numbers look like 0 in 32 bits, or do not exist. */
 static int32_t run_wrong_numbers(void *data, libsplit_task_fn task, void *task_ctx, size_t count) {
     struct pool *pool = data;
     see_call(pool, count);
@@ -109,7 +109,7 @@ static int32_t run_wrong_numbers(void *data, libsplit_task_fn task, void *task_c
     return 0;
 }
 
-/* Once everything has been written a repeated task must not write it again. */
+/* Repeats tasks once everything has been written: they must not write it again. */
 static int32_t run_then_mark_then_repeat(void *data, libsplit_task_fn task, void *task_ctx,
                                          size_t count) {
     struct pool *pool = data;
@@ -122,7 +122,7 @@ static int32_t run_then_mark_then_repeat(void *data, libsplit_task_fn task, void
     return 0;
 }
 
-/* A call that threads share: each takes the next number until there is none. */
+/* A call that threads share: each takes the next number until none is left. */
 struct shared_call {
     libsplit_task_fn task;
     void *task_ctx;
@@ -130,7 +130,7 @@ struct shared_call {
     int repeats;
     int calls_back;
     atomic_size_t next;
-    atomic_int failures; /* of the calls back */
+    atomic_int failures; /* of the calls made from within tasks */
 };
 
 static libsplit_status copy_something_else(libsplit_parallel_for_fn run, int depth);
@@ -165,7 +165,7 @@ static int32_t run_on_threads(void *data, libsplit_task_fn task, void *task_ctx,
     return run_shared(&call);
 }
 
-/* Several threads begin one task at a time: only one of them may write. */
+/* Several threads begin the same task at a time: only one of them may write. */
 static int32_t run_each_by_all(void *data, libsplit_task_fn task, void *task_ctx, size_t count) {
     struct shared_call call = {
         .task = task, .task_ctx = task_ctx, .count = count, .repeats = THREADS};
@@ -173,7 +173,7 @@ static int32_t run_each_by_all(void *data, libsplit_task_fn task, void *task_ctx
     return run_shared(&call);
 }
 
-/* Between its tasks every thread makes calls of its own. */
+/* Between its tasks, every thread makes calls of its own. */
 static int32_t run_on_threads_that_call_back(void *data, libsplit_task_fn task, void *task_ctx,
                                              size_t count) {
     struct shared_call call = {
@@ -192,13 +192,13 @@ static libsplit_executor executor_of(struct pool *pool) {
     return executor;
 }
 
-/* A matrix split in columns, with memory for all of it. */
+/* A matrix that is split into columns, with memory for all of it. */
 struct job {
     const char *name;
     libsplit_dtype dtype;
     int64_t rows, columns;
     int64_t row_stride, column_stride; /* of the input, in elements */
-    int64_t pieces, length;            /* all of one length, or the first of 'length' */
+    int64_t pieces, length;            /* all of length 'length', or the first one */
     int64_t padding;                   /* elements behind each row of an output */
     size_t misaligned;
 };
@@ -298,7 +298,7 @@ static libsplit_status copy_work(struct work *work, const libsplit_executor *exe
                          error);
 }
 
-/* How many elements of a row of an output are not those of the input's row from 'column' on. */
+/* Returns how many elements of a row of an output differ from the input's row from 'column' on. */
 static int64_t count_wrong_in_row(const struct work *work, const unsigned char *target, int64_t row,
                                   int64_t column, int64_t length) {
     const struct job *job = work->job;
@@ -313,8 +313,7 @@ static int64_t count_wrong_in_row(const struct work *work, const unsigned char *
     return wrong;
 }
 
-/* How many elements are not what they should be, and how many bytes around them are not what
- * they were. */
+/* Returns how many elements are wrong, and how many bytes around them have changed. */
 static int64_t count_wrong(const struct work *work) {
     const struct job *job = work->job;
     const unsigned char *at = work->target;
@@ -333,7 +332,7 @@ static int64_t count_wrong(const struct work *work) {
     return wrong;
 }
 
-/* Just the margins around the outputs. */
+/* Checks just the margins around the outputs. */
 static int64_t count_wrong_margins(const struct work *work) {
     int64_t wrong = 0;
     for (int64_t i = 0; i < work->count; i++) {
@@ -346,7 +345,7 @@ static int64_t count_wrong_margins(const struct work *work) {
     return wrong;
 }
 
-/* Something else entirely, with a pool of its own, in the middle of a call. */
+/* Copies something else, with a pool of its own, in the middle of a call. */
 static libsplit_status copy_something_else(libsplit_parallel_for_fn run, int depth) {
     struct work *work = new_work(&jobs[4]);
     struct pool pool = pool_of(run);
@@ -359,7 +358,7 @@ static libsplit_status copy_something_else(libsplit_parallel_for_fn run, int dep
     return status;
 }
 
-/* In the middle a call whose pool does the same, until there is one that runs on threads. */
+/* Makes a call whose pool does the same in the middle of its tasks, until one runs on threads. */
 static int32_t run_with_calls_back(void *data, libsplit_task_fn task, void *task_ctx,
                                    size_t count) {
     struct pool *pool = data;
@@ -415,7 +414,8 @@ static void test_every_pool_that_runs_all_tasks(void) {
     }
 }
 
-/* Whatever the flags say of caches, the bytes are the same; with flags there need not be a pool. */
+/* Whatever the flags say about caches, the bytes are the same; with flags, the pool may be
+ * missing. */
 static void test_flags_without_a_pool(void) {
     static const uint32_t flags[] = {
         LIBSPLIT_FLAG_OUTPUTS_READ_NEXT,
@@ -486,7 +486,7 @@ static void test_small_copies_stay_on_the_calling_thread(void) {
         libsplit_executor executor = executor_of(&pool);
         CHECK_CASE("%d bytes", (int)extent);
         CHECK_OK(libsplit_copy(&input, &params, &output, 1, &executor, NULL));
-        // Unless a test asks that small copies be taken for large ones.
+        // Unless a test wants small copies to be treated as large ones.
         const char *forced = getenv("LIBSPLIT_TEST_FORCE");
         if (!forced || !strstr(forced, "low"))
             CHECK_EQ_INT(pool.calls, 0);
@@ -534,7 +534,7 @@ static void test_max_tasks_is_respected(void) {
     }
 }
 
-/* With a pool that does not do its work: an error, whatever was written. */
+/* With a pool that does not do its work, there is an error, whatever was written. */
 static libsplit_error copy_in_vain(const char *name, struct pool *pool) {
     struct work *work = new_work(&jobs[3]);
     libsplit_executor executor = executor_of(pool);
@@ -596,7 +596,7 @@ static void test_pools_that_skip(void) {
     CHECK_EQ_INT(error.actual, 0);
 }
 
-/* A call that has failed leaves nothing behind that another attempt could meet. */
+/* A call that has failed leaves nothing behind that could affect another attempt. */
 static void test_another_attempt_after_a_failure(void) {
     for (size_t j = 0; j < sizeof jobs / sizeof *jobs; j++) {
         struct work *work = new_work(&jobs[j]);

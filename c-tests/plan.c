@@ -1,6 +1,6 @@
 /*
  * plan.c - splits prepared once: what libsplit_plan_copy() and libsplit_plan_view() do by a plan,
- * wherever it lies and whatever has become of what it was made of, and what they refuse
+ * wherever it lies and whatever has become of what it was made from, and what they refuse
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */
@@ -16,12 +16,12 @@
 #define THREADS 4
 
 /*
- * A plan and calls that are right, with all the memory that they are about: bytes [2, 6] split in
- * columns 1, 2 and 3. Everything lies in one structure, so that what a refused call must not change
- * can be compared at once.
+ * A plan and valid calls, with all the memory that they use: bytes [2, 6] split into 1, 2 and 3
+ * columns. Everything is in one structure, so that what a refused call must not change can be
+ * compared at once.
  */
 struct scene {
-    uint64_t before; /* memory that is no plan lies on both sides */
+    uint64_t before; /* memory on both sides that is not the plan's */
     uint64_t plan[128];
     unsigned char source[16], targets[3][16];
     int64_t shape[2], lengths[3], count, shapes[3][2], strides[3][2];
@@ -80,12 +80,12 @@ static void check_columns(const struct scene *s) {
     CHECK(memcmp(s->targets[2], "defjkl\xA5", 7) == 0);
 }
 
-/* Moved byte by byte, with nothing left of what it was made of. */
+/* Moves the plan byte by byte, and leaves nothing of what it was made from. */
 static void test_a_plan_stands_alone(void) {
     struct scene s, other;
     set_scene(&s);
     CHECK_CASE("moved");
-    /* Neither the input's data nor the outputs' matters. */
+    /* Neither the input's data nor the outputs' data matters. */
     s.input.data = NULL;
     s.input.data_bytes = 1;
     for (int i = 0; i < 3; i++)
@@ -107,7 +107,7 @@ static void test_a_plan_stands_alone(void) {
     free(moved);
 }
 
-/* More memory than it needs, at 8 bytes that are not 16; what is left over stays as it is. */
+/* More memory than it needs, aligned to 8 bytes but not to 16; what is left over stays as it is. */
 static void test_a_plan_has_room_to_spare(void) {
     struct scene s;
     for (size_t ahead = 0; ahead < 4; ahead++) {
@@ -154,7 +154,7 @@ static void test_memory_that_is_no_plan(void) {
             s.plan[i] = random_u64(&state);
         check_no_plan(&s);
     }
-    /* Of another version, or another build: the first word tells. */
+    /* The first word tells if it is of another version, or of another build. */
     for (int bit = 0; bit < 64; bit++) {
         CHECK_CASE("bit %d changed", bit);
         set_scene(&s);
@@ -344,7 +344,7 @@ static void refuse(const struct wrong *wrong, unsigned verb) {
                         __LINE__))
             fprintf(stderr, " is not in \"%s\"\n", error.message);
     } else if (s.error.struct_size == sizeof s.error) {
-        /* Which may be written to. */
+        /* The error structure may be written to. */
         s.error = before.error;
     }
     CHECK(memcmp(&s, &before, sizeof s) == 0);
@@ -357,7 +357,7 @@ static void test_everything_that_can_be_wrong(void) {
                 refuse(&wrongs[i], verb);
 }
 
-/* Which output of three is not wanted, and which is empty. Their entries are not looked at. */
+/* Which of three outputs is not wanted, and which is empty. Their entries are not looked at. */
 static void test_outputs_that_are_not_written(void) {
     char source[] = "abcd";
     int64_t extent = 4, lengths[3] = {3, 0, 1}, count = 3;
@@ -444,7 +444,7 @@ static void free_columns(struct columns *c) {
     free(c->addresses);
 }
 
-/* Packed, each where 'place' says, and some not wanted. */
+/* Packed outputs, each where 'place' says; some are not wanted. */
 static void check_packed_columns(size_t count, size_t step, size_t unwanted) {
     struct columns c = make_columns(count);
     libsplit_tensor *outputs = allocate(count * sizeof *outputs);
@@ -527,7 +527,7 @@ static void test_many_pieces(void) {
     }
 }
 
-/* 4-bit elements from an odd one on, a piece that begins within a byte, and one that ends there. */
+/* 4-bit elements from an odd one on; a piece that begins within a byte, and one that ends there. */
 static void test_sub_byte_elements(void) {
     unsigned char bytes[] = {0xFF, 0x1F, 0x32, 0x54, 0x76}, *source = bytes + 1;
     unsigned char targets[3][2] = {{9, 9}, {9, 9}, {9, 9}};
@@ -560,7 +560,7 @@ static void test_sub_byte_elements(void) {
     free(plan);
 }
 
-/* Every axis of the highest rank, against libsplit_copy(). */
+/* Every axis of the highest rank, compared with libsplit_copy(). */
 static void test_rank_64(void) {
     int64_t shape[64], halves[64], strides[64];
     unsigned char source[64], targets[2][2][32];
@@ -596,12 +596,12 @@ static void test_rank_64(void) {
     }
 }
 
-/* Where there is no such memory: only addresses are worked out. */
+/* There is no such memory: only addresses are worked out. */
 static void test_more_than_2_to_the_31_elements(void) {
     const struct {
         libsplit_dtype dtype;
         int64_t extent, length, stride;
-        int64_t ahead; /* of the second piece, in bytes */
+        int64_t ahead; /* offset of the second piece, in bytes */
     } cases[] = {
         {LIBSPLIT_DTYPE_UINT8, (INT64_C(1) << 31) + 1, INT64_C(1) << 31, 1, INT64_C(1) << 31},
         {LIBSPLIT_DTYPE_FLOAT, INT64_C(1) << 40, (INT64_C(1) << 40) - 1, 1, (INT64_C(1) << 42) - 4},
@@ -660,7 +660,7 @@ static float *make_source(void) {
     return source;
 }
 
-/* Runs the tasks from the last to the first, and tells how many there were. */
+/* Runs the tasks from the last to the first, and counts them. */
 static int32_t run_backwards(void *pool, libsplit_task_fn task, void *task_ctx, size_t count) {
     *(size_t *)pool = count;
     while (count > 0)

@@ -1,10 +1,10 @@
 /*
  * sanitizer.c - lies to an instrumented library: what it then does wrong must be reported
  *
- * Proves that the sanitizers see into the library. Takes the lie to tell:
+ * Proves that the sanitizers see into the library. Its argument is the lie:
  *
  *     read    an input that is one byte shorter than its shape says
- *     write   an output that is
+ *     write   an output that is one byte shorter
  *     race    outputs that two calls write at the same time
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0

@@ -1,9 +1,9 @@
 /*
- * soak.c - random splits from many threads on one input, for as long as told
+ * soak.c - random splits from many threads on one input, for as long as asked
  *
  * Every operator, type and layout; copies on the calling thread and on others, views, and calls
  * that are refused. Each element of each piece is looked up in the input by a plain loop, and all
- * bytes around them must be what they were. In the end the process is as large as at the start.
+ * bytes around the pieces must be unchanged. At the end the process is as large as at the start.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */
@@ -33,7 +33,7 @@ static unsigned char *source; /* what all threads split */
 static atomic_int is_over, failures, ready;
 static atomic_llong jobs_done, bytes_done;
 
-/* Where elements are, in elements from the first: one axis step after another. */
+/* Where elements are, in elements from the first one: a step for each axis. */
 struct layout {
     int64_t strides[RANK], low, high; /* low, high: the farthest reached */
 };
@@ -52,7 +52,7 @@ struct job {
     libsplit_params params;
     libsplit_tensor outputs[PIECES];
     int64_t shapes[PIECES][RANK], strides[PIECES][RANK];
-    unsigned char *target, *end; /* what is used of the thread's memory */
+    unsigned char *target, *end; /* the part of the thread's memory that is used */
 };
 
 static int64_t draw(struct job *job, int64_t low, int64_t high) {
@@ -66,7 +66,8 @@ static int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
 /* ---- what is split ------------------------------------------------------------------------- */
 
 static void draw_shape(struct job *job) {
-    /* As many bytes as a random number of bits has: small ones are as likely as large ones. */
+    /* As many bytes as a random number of bits can count: small sizes are as likely as large
+     * ones. */
     int64_t bytes = min((int64_t)1 << draw(job, 0, 21), LARGE);
     if (one_in(job, 200))
         bytes = LARGE;
@@ -85,7 +86,7 @@ static void draw_shape(struct job *job) {
     job->axis = (int32_t)draw(job, 0, job->rank - 1);
 }
 
-/* Strides by laying out the axes in any order, with gaps and backwards here and there. */
+/* Makes strides by laying out the axes in any order, some with gaps or backwards. */
 static struct layout try_layout(struct job *job, int32_t rank, const int64_t *shape, int repeats) {
     struct layout layout = {{0}, 0, 0};
     int32_t order[RANK] = {0};
@@ -120,7 +121,7 @@ static struct layout try_layout(struct job *job, int32_t rank, const int64_t *sh
     return layout;
 }
 
-/* One that is not all gaps. */
+/* A layout that is not all gaps. */
 static struct layout draw_layout(struct job *job, int32_t rank, const int64_t *shape, int repeats) {
     int64_t elements = 1;
     for (int32_t a = 0; a < rank; a++)
@@ -161,7 +162,7 @@ static void draw_lengths(struct job *job) {
     job->lengths[job->pieces - 1] = rest;
 }
 
-/* Pieces of 'each', of which the last may be smaller, and then there are empty ones. */
+/* Pieces of 'each', the last of which may be smaller, and then some empty ones. */
 static void set_even_lengths(struct job *job, int64_t each) {
     int64_t rest = job->shape[job->axis];
     for (int i = 0; i < job->pieces; i++, rest -= min(rest, each))
@@ -271,8 +272,8 @@ static int small_element(const unsigned char *bytes, int64_t at, int64_t bits) {
     return bytes[at / 8] >> at % 8 & ((1 << bits) - 1);
 }
 
-/* Whether element 'to' of an output is element 'from' of the input, both in bits; a whole-byte
- * one is made UNTOUCHED again. */
+/* Returns whether element 'to' of an output is element 'from' of the input, both in bits; makes a
+ * whole-byte one UNTOUCHED again. */
 static int is_right(const struct job *job, unsigned char *output, int64_t to, int64_t from) {
     if (job->bits < 8)
         return small_element(output, to, job->bits) == small_element(source, from, job->bits);
@@ -281,7 +282,7 @@ static int is_right(const struct job *job, unsigned char *output, int64_t to, in
     return right;
 }
 
-/* How many elements of a piece, which begins at 'begin' on the axis, are wrong. */
+/* Returns how many elements of a piece, which begins at 'begin' on the axis, are wrong. */
 static int64_t count_wrong(const struct job *job, int piece, int64_t begin) {
     const libsplit_tensor *output = &job->outputs[piece];
     int64_t shape[RANK], to_strides[RANK], index[RANK] = {0}, wrong = 0, packed_stride = 1;
@@ -312,7 +313,7 @@ static int64_t count_wrong(const struct job *job, int piece, int64_t begin) {
     return wrong;
 }
 
-/* Bits that are no elements must be 0; then all is made UNTOUCHED again. */
+/* Bits that belong to no element must be 0; then all are made UNTOUCHED again. */
 static int64_t count_wrong_bits_after(const struct job *job, const libsplit_tensor *output) {
     int64_t bits = job->bits, wrong = 0;
     for (int32_t a = 0; a < output->rank; a++)
@@ -364,7 +365,7 @@ static int32_t on_two_threads(void *pool, libsplit_task_fn task, void *task_ctx,
             return #cond;                                                                          \
     } while (0)
 
-/* All of these tell what does not hold, or NULL. */
+/* Each of these returns what is wrong, or NULL. */
 static const char *infer(struct job *job) {
     size_t count = PIECES + 1, n = (size_t)job->pieces;
     set_descriptors(job);
@@ -423,7 +424,7 @@ static const char *copy(struct job *job, unsigned char *memory) {
     return NULL;
 }
 
-/* A last output that is refused: nothing may be written to the others. */
+/* The last output is refused: nothing may be written to the others. */
 static const char *fail_to_copy(struct job *job, unsigned char *memory) {
     libsplit_error error = LIBSPLIT_ERROR_INIT;
     size_t n = (size_t)job->pieces;
@@ -479,7 +480,7 @@ static void *run_jobs(void *data) {
     return NULL;
 }
 
-/* Bytes of this process that are in memory. */
+/* Returns the bytes of this process that are in memory. */
 static int64_t resident(void) {
     long pages = 0;
     FILE *statm = fopen("/proc/self/statm", "r");
@@ -489,7 +490,7 @@ static int64_t resident(void) {
     return (int64_t)pages * sysconf(_SC_PAGESIZE);
 }
 
-/* Waits, and says how it goes; gives the bytes in memory. */
+/* Waits, and reports progress; returns the bytes in memory. */
 static int64_t run_until(time_t begin, int64_t until) {
     struct timespec tenth = {0, 100000000};
     int64_t seconds, told = 0;
@@ -514,7 +515,8 @@ static int soak(int64_t seconds) {
         if (pthread_create(&threads[t], NULL, run_jobs, &states[t]) != 0)
             abort();
     }
-    /* Every thread has its memory, whenever it was its turn; then threads of copies come and go. */
+    /* Every thread touches its memory at its first turn; after that, threads of copies come
+     * and go. */
     while (atomic_load(&ready) < THREADS)
         nanosleep(&(struct timespec){0, 1000000}, NULL);
     begin = time(NULL);

@@ -1,9 +1,9 @@
 /*
- * stack.c - how much of the stack each function takes, over calls of every kind
+ * stack.c - how much of the stack each function uses, over calls of every kind
  *
- * A thread paints its stack below the call, and looks afterwards how far down the paint is gone.
- * The figures are those of this machine's loops, or of those that LIBSPLIT_TEST_FORCE asks for; the
- * calls of a case run on one thread, tasks too.
+ * A thread paints its stack below the call, and afterwards looks how far down the paint is gone.
+ * The figures are those of this machine's loops, or of those that LIBSPLIT_TEST_FORCE asks for. The
+ * calls of a case run on one thread, including tasks.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */
@@ -15,8 +15,8 @@
 #include <sys/mman.h>
 
 /*
- * The most bytes that a call may take, what the program itself takes on the way included: any, and
- * those of more than so many outputs in no order.
+ * The most bytes that a call may use, including what the program itself uses on the way: any call,
+ * and calls with more than MANY outputs in no order.
  */
 enum { LIMIT = 16 * 1024, MANY = 16384, LIMIT_OF_MANY = 24 * 1024 };
 
@@ -29,7 +29,7 @@ enum placement { IN_ORDER, SHUFFLED, SCATTERED, INTERLEAVED, PAIRS, ALIKE, UNEQU
 struct job {
     const char *name;
     libsplit_dtype dtype;
-    int32_t rank; /* above 3: all extents 2 on the first 14 axes, 1 on the others */
+    int32_t rank; /* above 3: extent 2 on the first 14 axes, 1 on the others */
     int64_t shape[3];
     int32_t axis;
     int64_t pieces;
@@ -143,7 +143,7 @@ struct work {
 
 static void lay_out(const struct work *w, int64_t *strides) {
     int64_t reach = 1;
-    if (w->job->layout == PLANES) { /* on axis 1, the last one first, each of them transposed */
+    if (w->job->layout == PLANES) { /* on axis 1, from the last, each transposed */
         strides[0] = 1;
         strides[1] = -w->shape[0] * w->shape[2];
         strides[2] = w->shape[0];
@@ -164,7 +164,7 @@ static void lay_out(const struct work *w, int64_t *strides) {
     }
 }
 
-/* Where element [0, ..., 0] of output 'index' lies, in elements. */
+/* Returns where element [0, ..., 0] of output 'index' lies, in elements. */
 static int64_t place_of(const struct work *w, int64_t index, int64_t step, int64_t elements) {
     int64_t pieces = w->job->pieces;
     switch (w->job->placement) {
@@ -225,7 +225,7 @@ static void set_work(struct work *w, const struct job *job, unsigned char *sourc
     w->addresses = allocate(count * sizeof *w->addresses);
     memcpy(w->shapes, w->shape, rank * sizeof *w->shapes);
     w->shapes[job->axis] = length;
-    /* Columns of one matrix: packed, but for the steps outside of the axis. */
+    /* Columns of one matrix: packed, except for the steps outward of the split axis. */
     int64_t reach = 1;
     for (int32_t d = job->rank - 1; d >= 0; d--) {
         w->packed[d] = reach;
@@ -243,7 +243,7 @@ static void set_work(struct work *w, const struct job *job, unsigned char *sourc
             w->lengths[i] = shape[1] = (int64_t)i + 1;
         }
         w->outputs[i] = packed(job->dtype, NULL, job->rank, shape);
-        /* Those of less than a byte an element may end within one. */
+        /* Pieces of sub-byte elements may end within a byte. */
         w->outputs[i].data = target + (size_t)place * bits / 8 + (bits < 8 ? i : 0);
         if (job->placement == INTERLEAVED)
             w->outputs[i].strides = w->packed;
@@ -331,11 +331,11 @@ struct measurement {
 
 #define PAINT(at) ((unsigned char)((uintptr_t)(at) * 167 + 89))
 
-/* Calls nothing between painting and looking but what is measured. */
+/* Between painting and looking, calls nothing but what is measured. */
 static void *measure(void *data) {
     struct measurement *m = data;
     volatile unsigned char *here = __builtin_frame_address(0), *at;
-    /* The first call may bind names and look up the CPU. */
+    /* The first call may bind symbols and identify the CPU. */
     m->run(m->work);
     for (at = m->low; at < here - OWN; at++)
         *at = PAINT(at);
@@ -366,7 +366,7 @@ static unsigned char *map(size_t bytes) {
     return memory;
 }
 
-/* What is known to take 10,000 bytes. */
+/* Uses a known 10,000 bytes. */
 static void take_10000(struct work *w) {
     volatile unsigned char taken[10000];
     for (size_t i = 0; i < sizeof taken; i++)

@@ -1,6 +1,6 @@
 /*
- * strides.c - libsplit_copy() from and to layouts of all kinds, against a loop that visits one
- * element after the other
+ * strides.c - libsplit_copy() from and to layouts of all kinds, compared with a loop that visits
+ * one element after the other
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */
@@ -20,7 +20,7 @@ static const libsplit_dtype dtypes[] = {LIBSPLIT_DTYPE_BOOL, LIBSPLIT_DTYPE_BFLO
                                         LIBSPLIT_DTYPE_FLOAT, LIBSPLIT_DTYPE_INT64,
                                         LIBSPLIT_DTYPE_COMPLEX128};
 
-/* One axis order and one stride an axis, and how far they reach from element [0, ..., 0]. */
+/* An order of axes and a stride for each, and how far they reach from element [0, ..., 0]. */
 struct layout {
     int64_t strides[MAX_TEST_RANK];
     int64_t low, high; /* in elements */
@@ -44,7 +44,7 @@ static void shuffle(uint64_t *state, int32_t *order, int32_t count) {
     }
 }
 
-/* Axes in any order and direction, with gaps; no two elements at one address. */
+/* Axes in any order and direction, with gaps; no two elements have the same address. */
 static struct layout nested_layout(uint64_t *state, int32_t rank, const int64_t *shape) {
     static const int64_t garbage[] = {INT64_MIN, INT64_MAX, 0, 1};
     struct layout layout;
@@ -65,7 +65,7 @@ static struct layout nested_layout(uint64_t *state, int32_t rank, const int64_t 
     return layout;
 }
 
-/* Small strides of any kind, 0 included: elements may be shared. */
+/* Small strides of any kind, including 0: elements may be shared. */
 static struct layout any_layout(uint64_t *state, int32_t rank, const int64_t *shape) {
     struct layout layout;
     for (int32_t d = 0; d < rank; d++)
@@ -85,7 +85,7 @@ static struct layout packed_layout(int32_t rank, const int64_t *shape) {
     return layout;
 }
 
-/* Memory with a tensor in it: its bytes now, and as they are expected to become. */
+/* Memory with a tensor in it: its bytes now, and those expected. */
 struct memory {
     unsigned char *bytes, *expected;
     size_t size, origin; /* where element [0, ..., 0] lies */
@@ -108,7 +108,7 @@ static void free_memory(struct memory *memory) {
     free(memory->expected);
 }
 
-/* Steps to the next index, last axis first; 0 after the last one. */
+/* Steps to the next index, the last axis first; returns 0 after the last one. */
 static int next_index(int64_t *index, int32_t rank, const int64_t *shape) {
     for (int32_t d = rank - 1; d >= 0; d--) {
         if (++index[d] < shape[d])
@@ -206,7 +206,7 @@ static struct layout input_layout(uint64_t *state, const struct round *round) {
     }
 }
 
-/* Every piece into memory of its own. */
+/* Puts every piece into memory of its own. */
 static void copy_to_own_memory(uint64_t *state, const struct round *round) {
     int64_t lengths[MAX_PIECES], count, shapes[MAX_PIECES][MAX_TEST_RANK];
     libsplit_tensor split, outputs[MAX_PIECES];
@@ -240,7 +240,7 @@ static void copy_to_own_memory(uint64_t *state, const struct round *round) {
 }
 
 /*
- * Every piece into one tensor of the input's shape: where the piece lies in the input, so its
+ * Puts every piece into one tensor of the input's shape: where the piece lies in the input, so its
  * columns interleave with those of the others. Rows may have a gap behind them.
  */
 static void copy_to_one_tensor(uint64_t *state, const struct round *round) {
@@ -293,7 +293,7 @@ static void test_random_layouts(void) {
     }
 }
 
-/* By hand, so that the loop above does not stand alone. */
+/* Cases by hand, so that the loop above is not the only oracle. */
 static void test_transposed_and_reversed_by_hand(void) {
     char source[] = "abcdef", one[3] = "..", two[7] = "......";
     int64_t shape[2] = {3, 2}, transposed[2] = {1, 3}, lengths[2] = {1, 2}, count = 2;
@@ -340,7 +340,7 @@ static void test_garbage_strides_of_empty_tensors(void) {
     CHECK_OK(libsplit_copy(&input, &params, outputs, 2, NULL, NULL));
 }
 
-/* Rank 64 with every third axis of extent 2, each in another direction than the one before. */
+/* Rank 64 with extent 2 on every third axis, each in another direction than the one before. */
 static void test_rank_64(void) {
     enum { RANK = 64, WIDE = 12, SIZE = 1 << WIDE };
     static unsigned char source[SIZE], piece[SIZE / 2];
@@ -379,8 +379,8 @@ static void test_rank_64(void) {
 }
 
 /*
- * Packed rows cut into packed columns of the given lengths; of those every 'unwanted'-th is not
- * wanted. Compared run by run, the bytes around included.
+ * Packed rows cut into packed columns of the given lengths, of which every 'unwanted'-th is not
+ * wanted. They are compared run by run, including the bytes around them.
  */
 static void check_packed_columns(libsplit_dtype dtype, int64_t rows, const int64_t *lengths,
                                  int64_t pieces, int64_t unwanted) {
@@ -439,7 +439,7 @@ static void test_packed_runs_of_every_length(void) {
         }
 }
 
-/* Two pages to work in, each between pages that nobody may touch. */
+/* Two pages to work in, each between inaccessible pages. */
 static unsigned char *guarded_pages(size_t page) {
     unsigned char *memory = mmap(NULL, 5 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED || mprotect(memory + page, page, PROT_READ | PROT_WRITE) != 0 ||
@@ -494,7 +494,7 @@ static void test_between_guard_pages(void) {
     munmap(memory, 5 * page);
 }
 
-/* None of which continues another. */
+/* Axes none of which continues another. */
 static void test_many_axes_with_gaps(void) {
     enum { AXES = 14, COLUMNS = 6, FIRST = 2 };
     int64_t shape[AXES + 1], strides[AXES + 1], shapes[2][AXES + 1], reach = COLUMNS + 1;

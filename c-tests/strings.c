@@ -1,5 +1,5 @@
 /*
- * strings.c - elements of type STRING: the pair of address and size moves, the characters are
+ * strings.c - elements of type STRING: the pair of address and size is moved, the characters are
  * never looked at
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0

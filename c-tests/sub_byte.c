@@ -1,6 +1,6 @@
 /*
- * sub_byte.c - 4-bit and 2-bit elements, packed low bits first: every element offset, against a
- * loop that moves one bit after the other
+ * sub_byte.c - 4-bit and 2-bit elements, packed low bits first: every element offset, compared with
+ * a loop that moves one bit after the other
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */
@@ -46,7 +46,7 @@ static size_t packed_bytes(const struct split *split, const int64_t *shape) {
     return (size_t)(element_count(shape, split->rank) * split->bits + 7) / 8;
 }
 
-/* The oracle: one piece, packed, from zero bytes, bit by bit. */
+/* The oracle: writes one packed piece, from zero bytes, bit by bit. */
 static void expect_piece(const struct split *split, const int64_t *shape, int64_t offset,
                          unsigned char *expected) {
     memset(expected, 0, packed_bytes(split, shape));
@@ -134,7 +134,7 @@ static void test_every_offset(void) {
     }
 }
 
-/* Rows of odd lengths: in the packed output each begins in the middle of a byte. */
+/* Rows of odd lengths: in the packed output, they begin anywhere in a byte. */
 static void test_odd_rows(void) {
     for (size_t t = 0; t < sizeof dtypes / sizeof *dtypes; t++) {
         struct split split = split_of(dtypes[t]);
@@ -233,7 +233,7 @@ static void test_by_hand(void) {
     CHECK(memcmp(piece, "\x2F\xFF", 2) == 0); /* 3 3 2 */
 }
 
-/* Not a byte past either end is read or written: beyond them lies memory that nobody may touch. */
+/* Not a byte beyond either end is read or written: there is inaccessible memory. */
 static void test_between_guard_pages(void) {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     unsigned char *memory = mmap(NULL, 5 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -304,7 +304,7 @@ static void test_views_at_every_offset(void) {
             }
 }
 
-/* Outputs whose layout is not the packed one, and those that only look so. */
+/* Outputs whose layout is not packed, and some that only seem not to be. */
 static void test_output_layouts(void) {
     static const struct {
         const char *name;
@@ -359,7 +359,7 @@ static void test_garbage_strides_of_extent_1(void) {
     CHECK(memcmp(target, bytes, 2) == 0);
 }
 
-/* More pieces than are dealt out together, of two 4-bit elements: a byte of each row for each. */
+/* More pieces of two 4-bit elements than are dealt out together: a byte of each row for each. */
 static void test_many_pieces_of_whole_bytes(void) {
     enum { ROWS = 64, PIECES = 20, BESIDE = 192 };
     static unsigned char targets[PIECES][ROWS + BESIDE], expected[PIECES][ROWS + BESIDE];
@@ -381,7 +381,7 @@ static void test_many_pieces_of_whole_bytes(void) {
     CHECK(memcmp(targets, expected, sizeof targets) == 0);
 }
 
-/* 2^34 elements of 4 bits in 8 GiB of addresses, of which one page can be read. */
+/* 2^34 elements of 4 bits in 8 GiB of addresses, of which only one page can be read. */
 static void test_offsets_past_2_to_the_33_bits(void) {
     size_t gib = (size_t)1 << 30, page = 65536, at = 6 * gib;
     unsigned char *memory =

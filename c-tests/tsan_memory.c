@@ -1,7 +1,6 @@
 /*
- * tsan_memory.c - what rustc's ThreadSanitizer expects and gcc's runtime does not have under these
- * names before version 13; the functions behind them are watched
- *
+ * tsan_memory.c - functions that rustc's ThreadSanitizer expects, and that gcc's runtime lacks
+ * under these names before version 13; the functions behind them are watched
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */
 #include <string.h>

@@ -1,6 +1,6 @@
 /*
  * view.c - where libsplit_view() points the outputs: addresses, strides, bit offsets and sizes,
- * without a look at the data
+ * without looking at the data
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */
@@ -17,7 +17,7 @@
 #define MAX_OUTPUTS 8
 #define GUARD INT64_C(0x5A5A5A5A5A5A5A5A)
 
-/* Where the inputs of the tables lie: an address of some device, not of this program. */
+/* Where the inputs of the tables lie: at an address of some device, not of this program. */
 #define DEVICE ((uintptr_t)1 << 40)
 
 struct row {
@@ -30,8 +30,8 @@ struct row {
     int64_t axis;
     const libsplit_tensor *split; /* NULL: SplitToSequence into pieces of 1 */
     int drops_axis;
-    /* @bytes.bits shape/strides/data_bytes of each output, bytes from the input's data on; '*'
-     * stands for what does not matter. */
+    /* @bytes.bits shape/strides/data_bytes of each output, with bytes from the input's data on; '*'
+     * is for what does not matter. */
     const char *outputs;
 };
 
@@ -226,7 +226,7 @@ static void test_split_by_every_operator(void) {
     }
 }
 
-/* Whether a view of [2, 3] or another shape may go without strides. */
+/* Whether a view of [2, 3], or of another shape, may do without strides. */
 static void check_without_strides(const char *name, const libsplit_tensor *input, int64_t axis,
                                   libsplit_status expected) {
     int64_t shapes[2][2] = {{GUARD, GUARD}, {GUARD, GUARD}};
@@ -348,7 +348,7 @@ static void test_views_of_views(void) {
     CHECK_EQ_STR(column, "fl");
 }
 
-/* A view copied as a whole is what a copy of the piece is. */
+/* A view copied as a whole is the same as a copy of the piece. */
 static void check_view_against_copy(const libsplit_tensor *input, int64_t axis) {
     struct outputs views, direct;
     unsigned char piece[1024], copied[1024];
@@ -372,7 +372,7 @@ static void check_view_against_copy(const libsplit_tensor *input, int64_t axis) 
         only[i] = direct.tensors[i];
         only[i].data = piece;
         all.data = copied;
-        /* Different before, so that alike means written. */
+        /* Different before, so that equal means written. */
         memset(piece, 0xA5, sizeof piece);
         memset(copied, 0x5A, sizeof copied);
         CHECK_OK(libsplit_copy(input, &params, only, count, NULL, NULL));

@@ -1,4 +1,4 @@
-//! Numbers that stand in more than one place are the same in all of them.
+//! Numbers and names that appear in more than one place are the same in all of them.
 
 use libsplit::ffi::{
     libsplit_version, libsplit_version_string, LIBSPLIT_DIM_UNKNOWN, LIBSPLIT_MAX_RANK,
@@ -13,7 +13,7 @@ fn the_version_is_that_of_the_package() {
     let (major, minor, patch) =
         (LIBSPLIT_VERSION_MAJOR, LIBSPLIT_VERSION_MINOR, LIBSPLIT_VERSION_PATCH);
     assert_eq!(format!("{major}.{minor}.{patch}"), env!("CARGO_PKG_VERSION"));
-    // SAFETY: a string that stays.
+    // SAFETY: the string is never freed.
     let version = unsafe { CStr::from_ptr(libsplit_version_string()) };
     assert_eq!(version.to_str(), Ok(env!("CARGO_PKG_VERSION")));
     assert_eq!(libsplit_version(), major << 24 | minor << 16 | patch);
@@ -39,7 +39,7 @@ fn read(file: &str) -> String {
     std::fs::read_to_string(root().join(file)).unwrap_or_else(|error| panic!("{file}: {error}"))
 }
 
-/// What stands in backquotes.
+/// Returns what is in backquotes.
 fn quoted(text: &str) -> impl Iterator<Item = &str> {
     text.split('`').skip(1).step_by(2)
 }

@@ -1,6 +1,6 @@
-//! How large the library may be: lines, files, and numbers that somebody found by measuring.
+//! How large the library may be: lines, files, and numbers that were found by measuring.
 //!
-//! Whoever goes over a limit says in the commit what is worth it, and raises the limit here.
+//! Whoever exceeds a limit says in the commit why it is worth it, and raises the limit here.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
-/// The file of `src/copy` with everything that depends on the machine.
+/// The file of `src/copy` that holds everything that depends on the machine.
 const MACHINE: &str = "src/copy/machine.rs";
 
 /// A source file without its tests.
@@ -32,13 +32,13 @@ fn indent(line: &str) -> usize {
     line.len() - line.trim_start().len()
 }
 
-/// The name in `mod name;`.
+/// Returns the name in `mod name;`.
 fn module_file(line: &str) -> Option<&str> {
     let (_, name) = line.split_once("mod ")?;
     name.strip_suffix(';').map(str::trim)
 }
 
-/// The files of a module that stands in this file.
+/// Returns the files that a module declared in this file may have.
 fn module_paths(file: &Path, name: &str) -> [PathBuf; 2] {
     let stem = file.file_stem().unwrap();
     let directory = file.parent().unwrap();
@@ -51,7 +51,7 @@ fn is_for_tests(attribute: &str) -> bool {
     attribute.trim() == "#[cfg(test)]" || attribute.trim().starts_with("#[cfg(all(test,")
 }
 
-/// The lines that are not for tests alone, and the modules that are. Relies on rustfmt's indentation.
+/// Returns the lines that are not only for tests, and the modules that are. Relies on rustfmt's indentation.
 fn without_tests(text: &str) -> (Vec<(usize, String)>, Vec<&str>) {
     let (mut kept, mut modules) = (Vec::new(), Vec::new());
     let mut lines = text.lines().enumerate().peekable();
@@ -60,7 +60,7 @@ fn without_tests(text: &str) -> (Vec<(usize, String)>, Vec<&str>) {
             kept.push((number + 1, line.to_owned()));
             continue;
         }
-        // The item: one line that ends it, or as many as its last one's brace is indented like its first one.
+        // An item is one line that ends it, or ends with a brace that is indented like its first line.
         let mut item = lines.next().map_or("", |(_, line)| line);
         while item.trim_start().starts_with("#[") || item.trim_start().starts_with("///") {
             item = lines.next().map_or("", |(_, line)| line);
@@ -78,7 +78,7 @@ fn without_tests(text: &str) -> (Vec<(usize, String)>, Vec<&str>) {
     (kept, modules)
 }
 
-/// All of `src`, without tests and the files that are only tests.
+/// Returns all of `src`, except for tests and files that are only tests.
 fn sources() -> Vec<Source> {
     let mut files = Vec::new();
     rust_files(&Path::new(ROOT).join("src"), &mut files);
@@ -101,12 +101,12 @@ fn sources() -> Vec<Source> {
     kept
 }
 
-/// Whether a file belongs to a module of these files.
+/// Returns whether a file belongs to a module of these files.
 fn is_below(path: &Path, module: &Path) -> bool {
     module.ends_with("mod.rs") && path.starts_with(module.parent().unwrap())
 }
 
-/// The name of a number that the line defines: `pub(super) const NAME: usize = 4;`.
+/// Returns the name of a number that the line defines: `pub(super) const NAME: usize = 4;`.
 fn number_defined(line: &str) -> Option<&str> {
     const NUMBERS: [&str; 14] = [
         "usize", "isize", "u8", "u16", "u32", "u64", "u128", "i8", "i16", "i32", "i64", "i128",
@@ -124,7 +124,7 @@ fn number_defined(line: &str) -> Option<&str> {
     (is_name && NUMBERS.contains(&kind)).then_some(name)
 }
 
-/// What in a line names a CPU's model or vendor.
+/// Returns what in a line names a CPU's model or vendor.
 fn model_named(line: &str) -> Option<&'static str> {
     const NAMES: [&str; 37] = [
         "alder",
@@ -191,7 +191,7 @@ impl Budget {
         self.is_exceeded |= figure > limit;
     }
 
-    /// Nothing of a kind may be there at all.
+    /// Requires that nothing of a kind exists.
     fn none(&mut self, what: &str, found: &[String]) {
         self.at_most(what, found.len(), 0);
         for line in found.iter().take(20) {
@@ -237,7 +237,7 @@ fn the_library_is_within_its_budget() {
         90,
     );
     budget.none("lines outside of src/copy/machine.rs that name CPU models", &models);
-    // 6,000 are enough, and where this is to go; until then it must not grow.
+    // The goal is 6,000, which is enough; until then it must not grow.
     budget.at_most("lines of src outside of src/copy without tests", lines(&others), 7_910);
     assert!(fs::exists(Path::new(ROOT).join(MACHINE)).unwrap(), "no {MACHINE}\n{}", budget.text);
     assert!(!budget.is_exceeded, "\n{}", budget.text);

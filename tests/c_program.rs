@@ -1,4 +1,4 @@
-//! A C program compiled against the header and linked with the library, by `cargo test` alone.
+//! A C program, compiled against the header and linked with the library by nothing but `cargo test`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,7 +1,7 @@
-//! Every case of `cases/` through the C functions: ONNX's own, one for every rule of every operator, and
-//! bugs that peers had. `tests/conformance/` puts the same cases to `libsplit.so` and to the peers.
+//! Runs every case of `cases/` through the C functions: ONNX's own, one for every rule of every operator, and bugs that
+//! other libraries had. `tests/conformance/` runs the same cases on `libsplit.so` and on those libraries.
 
-// Calls into C functions are all unsafe, and what they get is made right above them.
+// Calls into C functions are all unsafe, and their arguments are made right above them.
 #![allow(clippy::undocumented_unsafe_blocks, clippy::borrow_as_ptr)]
 
 mod common;
@@ -19,7 +19,7 @@ use serde_json::Value;
 use std::ffi::CStr;
 use std::ptr::{from_ref, null};
 
-/// What `cases/README.md` says of the fields.
+/// The fields that `cases/README.md` describes.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Case {
@@ -44,10 +44,10 @@ struct Case {
     sizes: Option<Vec<i64>>,
     axis_dropped: bool,
     outputs: Vec<Vec<Option<i64>>>,
-    /// What ONNX infers of every output of a sequence.
+    /// What ONNX infers for every output of a sequence.
     seq_elem_shape: Option<Vec<Option<i64>>>,
     error: Option<String>,
-    /// What ONNX says that the outputs hold.
+    /// What the outputs hold according to ONNX.
     #[serde(skip)]
     data: Vec<Vec<f64>>,
 }
@@ -57,7 +57,7 @@ fn rules() {
     check_all(include_str!("cases/rules.json"), 176, Case::of);
 }
 
-/// A new operator version is not forgotten here either.
+/// A new operator version is not forgotten here, either.
 #[test]
 fn every_operator_version_has_cases_with_lengths_and_without() {
     let cases: Vec<Value> = serde_json::from_str(include_str!("cases/rules.json")).unwrap();
@@ -106,7 +106,7 @@ impl Case {
         serde_json::from_value(fields).unwrap()
     }
 
-    /// A case of ONNX's, without its outputs, and these.
+    /// Returns a case of ONNX's with these outputs instead of its own.
     fn of_onnx(mut fields: Value) -> (Self, Vec<Value>) {
         let object = fields.as_object_mut().unwrap();
         object.retain(|_, value| !value.is_null());
@@ -123,7 +123,7 @@ impl Case {
         let shapes: Vec<_> = outputs.iter().map(shape_of).collect();
         let axis_dropped = shapes.iter().any(|shape| shape.len() < case.input_shape.len());
         let size = |shape: &Vec<i64>| if axis_dropped { 1 } else { shape[axis] };
-        // Before Split-18 the number of outputs is the node's.
+        // Before Split-18, the number of outputs is the node's.
         let of_node = case.n_outputs.filter(|_| case.opset < 18);
         let num_outputs = of_node.map_or(case.num_outputs, |count| i64::try_from(count).unwrap());
         let case = Self {
@@ -142,7 +142,7 @@ impl Case {
         let axis = case.normal_axis();
         for (index, output) in outputs.iter_mut().enumerate() {
             without_names(output);
-            // Where ONNX forgets known lengths under an unknown extent, we keep them.
+            // Where ONNX forgets known lengths under an unknown extent, libsplit keeps them.
             if let Some(length) = case.split.get(index) {
                 output[axis] = length.clone();
             }
@@ -156,7 +156,7 @@ fn of_json<T: serde::de::DeserializeOwned>(value: &Value) -> T {
     serde_json::from_value(value.clone()).unwrap()
 }
 
-/// Extents that have but a name are not known.
+/// Extents that only have a name are unknown.
 fn without_names(shape: &mut Value) {
     let extents = shape.as_array_mut().unwrap().iter_mut();
     extents.filter(|extent| !extent.is_i64()).for_each(|extent| *extent = Value::Null);
@@ -201,7 +201,7 @@ fn run(case: &Case) -> Result<(), Failure> {
         None => count(&input, &params)?,
     };
 
-    // Capacities are generous, for the rank of the outputs is a part of the answer.
+    // Capacities are generous, because the rank of the outputs is part of the answer.
     let mut shapes = vec![[0_i64; 65]; outputs];
     let mut ready: Vec<libsplit_tensor> = (shapes.iter_mut().enumerate())
         .map(|(index, shape)| {
@@ -219,7 +219,7 @@ fn run(case: &Case) -> Result<(), Failure> {
     })?;
     match count(&input, &params) {
         Ok(counted) => assert_eq!(counted, outputs, "{}", case.name),
-        // Where only the number of outputs tells.
+        // Only the number of outputs says how many pieces there are.
         Err(failure) => assert!(case.n_outputs.is_some(), "{}: {failure:?}", case.name),
     }
     for (index, output) in ready.iter().enumerate().filter(|(_, output)| output.rank > 0) {
@@ -232,7 +232,7 @@ fn run(case: &Case) -> Result<(), Failure> {
     check_copies(case, &input, &params, ready, &elements)
 }
 
-/// Copies have the bytes that were asked for, and those that ONNX gives.
+/// Checks that copies have the expected bytes, and those that ONNX gives.
 fn check_copies(
     case: &Case,
     input: &Tensor,
@@ -263,7 +263,7 @@ fn check_copies(
     Ok(())
 }
 
-/// Views have the shapes of the copies, and begin with the same element.
+/// Checks that views have the shapes of the copies, and begin with the same element.
 fn check_views(case: &Case, input: &Tensor, params: &libsplit_params, copies: &[Vec<u8>]) {
     let rank = case.input_shape.len() - usize::from(case.axis_dropped);
     let views = view(input, params, copies.len(), rank).unwrap();
@@ -282,7 +282,7 @@ impl Case {
         let Some(element) = &self.seq_elem_shape else {
             return assert_eq!(found, self.shape_of(index), "{}: output {index}", self.name);
         };
-        // One shape for the whole sequence, with no extent that differs within it.
+        // One shape for the whole sequence, without extents that differ within it.
         assert_eq!(found.len(), element.len(), "{}", self.name);
         let mut both = found.iter().zip(element);
         assert!(both.all(|(found, known)| known.is_none_or(|known| known == *found)));
@@ -292,7 +292,7 @@ impl Case {
         normal(self.axis, self.input_shape.len())
     }
 
-    /// The shape that has to come out.
+    /// Returns the shape that is expected.
     fn shape_of(&self, index: usize) -> Vec<i64> {
         let Some(sizes) = &self.sizes else {
             return self.outputs[index].iter().map(|e| e.unwrap_or(-1)).collect();
@@ -321,7 +321,7 @@ fn operator(name: &str) -> libsplit_op {
     }
 }
 
-/// The type by the name that Python people know it by: ONNX's, but for four.
+/// Returns the type by its name in Python: ONNX's, except for four.
 fn dtype(name: &str) -> libsplit_dtype {
     let name = match name {
         "float32" => "FLOAT".to_owned(),
@@ -337,7 +337,7 @@ fn dtype(name: &str) -> libsplit_dtype {
     libsplit_dtype((1..=26).find(named).unwrap_or_else(|| panic!("no type {name}")))
 }
 
-/// The lengths as memory, which a params structure then points to.
+/// Lengths in memory, to which a params structure points.
 struct Lengths {
     #[allow(dead_code)] // the tensor points into it
     bytes: Vec<u8>,
@@ -357,7 +357,7 @@ impl Lengths {
         let values = list.map_or(std::slice::from_ref(&case.split), Vec::as_slice);
         let values = if known { values } else { &[] };
         let mut bytes: Vec<u8> = values.iter().flat_map(|v| length_bytes(v, dtype)).collect();
-        bytes.reserve(1); // an address also for an empty list
+        bytes.reserve(1); // so that an empty list has an address, too
         let mut tensor = Tensor::new(dtype.0, &shape);
         if known {
             tensor = tensor.at(bytes.as_ptr(), bytes.len());
@@ -381,7 +381,7 @@ fn length_bytes(value: &Value, dtype: libsplit_dtype) -> Vec<u8> {
     }
 }
 
-/// The number in the element type; for 8 bits and less, and bool, its lowest bits.
+/// Returns the number as bytes of the element type; for 8 bits and less, and bool, its lowest bits.
 #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 fn number_bytes(number: i64, dtype: libsplit_dtype) -> Vec<u8> {
     let zero_after = |part: &[u8]| [part, &vec![0; part.len()]].concat();
@@ -407,7 +407,7 @@ fn number_bytes(number: i64, dtype: libsplit_dtype) -> Vec<u8> {
     }
 }
 
-/// Floats of so many bits.
+/// Returns floats of so many bits.
 fn float_bytes(values: &[f64], bits: usize) -> Vec<u8> {
     #[allow(clippy::cast_possible_truncation)]
     let narrow = |value: &f64| (*value as f32).to_ne_bytes().to_vec();
@@ -419,7 +419,7 @@ fn float_bytes(values: &[f64], bits: usize) -> Vec<u8> {
 struct Elements {
     shape: Vec<usize>,
     bits: usize,
-    /// Each element's bytes, one after the other; a byte for those of 4 and 2 bits.
+    /// The bytes of each element, one after the other; elements of 4 and 2 bits have one byte each.
     list: Vec<u8>,
 }
 
@@ -438,7 +438,7 @@ impl Elements {
         Self { shape, bits, list }
     }
 
-    /// `size` elements of the axis from `begin` on.
+    /// Returns `size` elements of the axis from `begin` on.
     fn piece(&self, axis: i64, begin: i64, size: i64) -> Self {
         let axis = normal(axis, self.shape.len());
         let inner = self.shape[axis + 1..].iter().product::<usize>() * self.bits.div_ceil(8);
@@ -449,7 +449,7 @@ impl Elements {
         Self { shape: vec![], bits: self.bits, list }
     }
 
-    /// As it lies in memory: sub-byte elements low bits first.
+    /// Returns the tensor as it lies in memory: sub-byte elements low bits first.
     fn pack(&self) -> Vec<u8> {
         if self.bits >= 8 {
             return self.list.clone();

@@ -1,4 +1,4 @@
-//! The committed header is what the sources say.
+//! The committed header is the one that the sources describe.
 
 use std::io::Write;
 use std::path::Path;
@@ -9,7 +9,7 @@ const EXPORTED: &str = "#[cfg_attr(feature = \"capi\", unsafe(no_mangle))]";
 fn the_committed_header_is_up_to_date() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let config = cbindgen::Config::from_file(root.join("include/cbindgen.toml")).unwrap();
-    // cbindgen does not look into cfg_attr, which exports the functions from the C artifact only.
+    // cbindgen does not look into cfg_attr, which exports the functions only from the C artifact.
     let exports = std::fs::read_to_string(root.join("src/ffi/exports.rs")).unwrap();
     let exports = exports.replace(EXPORTED, "#[unsafe(no_mangle)]");
     let mut source = tempfile::NamedTempFile::new().unwrap();

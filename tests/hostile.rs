@@ -1,6 +1,6 @@
-//! Calls that once did harm, or would in other libraries: each ends in a status or a right result.
+//! Calls that once did harm, or would in other libraries: each returns an error or a right result.
 
-// Calls into C functions are all unsafe, and what they get is made right above them.
+// Calls into C functions are all unsafe, and their arguments are made right above them.
 #![allow(clippy::undocumented_unsafe_blocks, clippy::borrow_as_ptr)]
 
 mod common;
@@ -43,7 +43,7 @@ fn data_of_an_output_may_not_lie_over_the_strides_of_another_between_its_rows() 
     assert_eq!(memory, before);
 }
 
-/// Would take minutes if every entry were looked at.
+/// Takes minutes if every entry is looked at.
 #[test]
 fn a_number_repeated_by_stride_0_is_summed_at_once() {
     let entries = i64::from(i32::MAX);
@@ -95,7 +95,7 @@ fn more_descriptors_than_memory_can_hold_are_refused() {
     assert_eq!(memory, [7; 64]);
 }
 
-/// Would take minutes if every piece were looked at before the size of the plan is.
+/// Takes minutes if every piece is looked at before the size of the plan is.
 #[test]
 fn a_plan_too_small_for_its_pieces_is_refused_at_once() {
     let entries = i64::from(i32::MAX);
@@ -228,7 +228,8 @@ fn empty_tensors_have_the_strides_of_extents_of_1() {
     }
 }
 
-/// At NULL, within another one, in the input: it is the others that are copied, one of them at a bad place or not.
+/// Outputs at NULL, within another one, or in the input: the others are copied, with at most one of them at a bad
+/// place.
 #[test]
 fn outputs_without_elements_may_lie_anywhere() {
     let data: [u8; 9] = std::array::from_fn(|at| u8::try_from(at).unwrap());
@@ -302,7 +303,7 @@ fn an_output_is_unwanted_only_if_all_of_it_is_zero() {
     }
 }
 
-/// Columns are made by 16 at a time: those that nobody wants have room for some of the rows only.
+/// Columns are made 16 at a time; those that nobody wants have room for only some of the rows.
 #[test]
 fn two_of_three_columns_of_many_rows_are_copied() {
     let data: Vec<u8> = (0..120_000u32).map(|i| (i * 31 % 251).to_le_bytes()[0]).collect();
@@ -320,7 +321,7 @@ fn two_of_three_columns_of_many_rows_are_copied() {
     }
 }
 
-/// A plan is made for columns, or blocks of them, of whatever matrix: each is told by its address alone.
+/// A plan is made for columns, or blocks of them, of any matrix: only their addresses tell them apart.
 #[test]
 fn planned_columns_go_where_their_addresses_say_or_nowhere() {
     for (rows, unit) in [(400i64, 1i64), (2, 1), (9, 5), (70, 16), (33, 40), (1, 8)] {

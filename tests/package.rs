@@ -40,13 +40,13 @@ fn the_package_is_the_sources_and_what_users_need() {
     };
     let (sources, others): (Vec<_>, Vec<_>) = list.lines().partition(is_source);
     assert!(sources.contains(&"src/lib.rs"));
-    // There is no .cargo_vcs_info.json outside of a clone.
+    // Outside of a clone there is no .cargo_vcs_info.json.
     let is_known = |file: &&str| BESIDE_SOURCES.contains(file);
     assert!(others.iter().all(is_known), "{others:?}");
     assert!(others.len() >= BESIDE_SOURCES.len() - 1, "{others:?}");
 }
 
-/// `make test-all` runs it, for it compiles the crate once more.
+/// `make test-all` runs this, because it compiles the crate once more.
 #[test]
 #[ignore = "slow"]
 fn the_package_builds_from_its_own_archive() {

@@ -1,15 +1,15 @@
-//! The Rust API, where it is more than the C functions by other names.
+//! The Rust API, where it is more than the C functions under other names.
 
 use libsplit::{DType, Error, Field, Lengths, Operator, Plan, Split, View, ViewMut, Which};
 use proptest::prelude::*;
 use std::mem::MaybeUninit;
 
-/// A matrix [rows, columns] seen through strides, and where to cut its columns.
+/// A matrix [rows, columns] with strides, and where to cut its columns.
 #[derive(Debug, Clone)]
 struct Case {
     rows: i64,
     lengths: Vec<i64>,
-    /// From one row to the next: so much more than a row is long.
+    /// Elements between the end of a row and the start of the next.
     gap: i64,
     turned: bool,
 }
@@ -32,7 +32,7 @@ impl Case {
         (0..).take(usize::try_from(self.rows * self.pitch()).unwrap()).collect()
     }
 
-    /// Rows forwards, or from the last to the first.
+    /// Returns a view with its rows forwards, or from the last to the first.
     fn view<'d>(&self, data: &'d [u16]) -> View<'d, u16> {
         let last = (self.rows - 1).max(0) * self.pitch();
         let (offset, step) = if self.turned { (last, -self.pitch()) } else { (0, self.pitch()) };
@@ -40,7 +40,7 @@ impl Case {
         View::strided(data, offset, &[self.rows, self.columns()], &[step, 1]).unwrap()
     }
 
-    /// The pieces, element by element.
+    /// Returns the pieces, element by element.
     fn expected(&self, data: &[u16]) -> Vec<Vec<u16>> {
         let mut begin = 0;
         let mut piece = |len: &i64| {
@@ -62,7 +62,7 @@ impl Case {
     }
 }
 
-/// What a plan copies, into slices of the pieces' sizes.
+/// Returns what a plan copies into slices of the pieces' sizes.
 fn copied(plan: &Plan<u16>, data: &[u16]) -> Vec<Vec<u16>> {
     let count = |shape: &[i64]| usize::try_from(shape.iter().product::<i64>()).unwrap();
     let mut pieces: Vec<_> = plan.shapes().map(|shape| vec![0xDEAD; count(shape)]).collect();
@@ -74,8 +74,7 @@ fn copied(plan: &Plan<u16>, data: &[u16]) -> Vec<Vec<u16>> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..Default::default() })]
 
-    /// A plan does with other data what the split does at once, after the split and the first data
-    /// are gone.
+    /// A plan does with other data what the split does at once, even after the split and the first data are gone.
     #[test]
     fn a_plan_does_what_the_split_does(case in case()) {
         let plan = {
@@ -99,7 +98,7 @@ proptest! {
         }
     }
 
-    /// The slices of a piece are its elements, and those of all pieces each element once.
+    /// The slices of a piece are its elements, and those of all pieces have each element once.
     #[test]
     fn mutable_slices_are_the_pieces(case in case(), inner in 1i64..3) {
         let case = Case { gap: 0, turned: false, ..case };
@@ -114,7 +113,7 @@ proptest! {
         prop_assert_eq!(data, vec![9; len]);
     }
 
-    /// Bytes of a type that is known at run time are copied as elements of that type are.
+    /// Bytes of a type that is only known at run time are copied as elements of that type are.
     #[test]
     fn bytes_are_copied_as_elements_are(case in case()) {
         let case = Case { gap: 0, turned: false, ..case };
@@ -156,7 +155,7 @@ fn views_are_copied_to_slices_of_their_length() {
     assert_eq!(wrong, Err(Error::SliceLen { expected: 1, actual: 2 }));
 }
 
-/// As by the C functions: strides could not be numbered either.
+/// As with the C functions: its strides could not be represented.
 #[test]
 fn extents_too_large_for_strides_are_refused_beside_one_of_0_too() {
     let packed = View::<u8>::packed(&[], &[i64::MAX, i64::MAX, 0]);
@@ -185,7 +184,7 @@ fn an_executor_is_lent_to_copies_in_new_memory() {
     assert!(matches!(ViewMut::packed(&mut even, &[3]), Err(Error::SliceLen { .. })));
 }
 
-/// What the split by these lengths makes of 7 elements.
+/// What the split by these lengths makes from 7 elements.
 fn sevenths<'a>(operator: Operator, lengths: impl Into<Lengths<'a>>) -> Result<Vec<i64>, Error> {
     let shapes = Split::new(operator).lengths(lengths).shapes::<f32>(&[7])?;
     Ok(shapes.iter().map(|shape| shape[0]).collect())
@@ -278,7 +277,7 @@ fn bytes_that_do_not_hold_a_tensor_are_refused() {
     assert_eq!((a, b), ([2; 4], [1, 1, 1, 1, 9]));
 }
 
-/// As many parts as outputs are given, where the operator has no other number.
+/// There are as many parts as outputs, if the operator has no other number.
 #[test]
 fn bytes_are_copied_to_as_many_outputs_as_are_given() {
     let (mut a, mut b) = ([0], [0]);
@@ -324,7 +323,7 @@ mod ndarrays {
     use super::*;
     use ndarray::{s, Array, Array3, ArrayViewD, Axis, IxDyn};
 
-    /// An array with axes of up to 3, in this order, some of them backwards.
+    /// Returns an array with axes of up to 3, in this order, some of them backwards.
     fn turned(data: &[u16], case: ([usize; 3], usize, [bool; 3])) -> ArrayViewD<'_, u16> {
         const ORDERS: [[usize; 3]; 6] =
             [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
@@ -340,7 +339,7 @@ mod ndarrays {
     proptest! {
         #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..Default::default() })]
 
-        /// What an array holds is what its view holds, and the array of that view.
+        /// An array, its view, and the array of that view hold the same.
         #[test]
         fn arrays_are_views_and_views_arrays(
             shape in [0usize..4, 0usize..4, 0usize..4],
@@ -399,7 +398,7 @@ fn a_plan_says_what_call_it_is_of() {
 
     let no_plan = [0u64; 64];
     let mut buffer = [7; 8];
-    // SAFETY: memory that is no plan is looked at no further than its first word.
+    // SAFETY: memory that is no plan is not read beyond its first word.
     let len = unsafe {
         libsplit::ffi::libsplit_plan_describe(no_plan.as_ptr().cast(), buffer.as_mut_ptr(), 8)
     };

@@ -1,5 +1,4 @@
-//! What libsplit, and what is built over it, is made of, as `cargo metadata` has it: sources, licences,
-//! Rust versions.
+//! What libsplit, and what is built on it, depends on according to `cargo metadata`: sources, licences, Rust versions.
 //!
 //! These are the rules of `tools/deny.toml` that need no network; `make deny` asks cargo-deny.
 
@@ -45,17 +44,17 @@ struct Dependency {
 
 #[derive(Deserialize)]
 struct Kind {
-    kind: Option<String>, // "build", "dev", or null of a normal one
+    kind: Option<String>, // "build", "dev", or null for a normal one
 }
 
 impl Dependency {
-    /// Needed by the package itself, not by its build script or tests alone.
+    /// Whether the package itself needs it, not only its build script or its tests.
     fn is_normal(&self) -> bool {
         self.dep_kinds.iter().any(|kind| kind.kind.is_none())
     }
 }
 
-/// What is built with all features.
+/// The packages that are built with all features.
 fn metadata() -> Metadata {
     metadata_with(&["--all-features"])
 }
@@ -64,7 +63,7 @@ fn metadata_with(features: &[&str]) -> Metadata {
     metadata_of(Path::new(env!("CARGO_MANIFEST_DIR")), features)
 }
 
-/// Of the workspace in a directory.
+/// Returns the metadata of the workspace in a directory.
 fn metadata_of(directory: &Path, features: &[&str]) -> Metadata {
     let cargo = Command::new(env!("CARGO"))
         .args(["metadata", "--locked", "--format-version=1"])
@@ -86,7 +85,7 @@ impl Metadata {
         self.packages.iter().find(|package| package.name == name).unwrap().id.clone()
     }
 
-    /// These packages and all that they are built from.
+    /// Returns these packages and everything that they are built from.
     fn made_of(&self, roots: &[String]) -> Vec<&Package> {
         let nodes: BTreeMap<_, _> =
             self.resolve.nodes.iter().map(|node| (&node.id, node)).collect();
@@ -101,7 +100,7 @@ impl Metadata {
     }
 }
 
-/// The licences that deny.toml allows to all packages, and to those that it names.
+/// Returns the licences that deny.toml allows to all packages, and to those that it names.
 fn allowed_licences() -> (Vec<String>, Vec<(&'static str, Vec<String>)>) {
     let rules = include_str!("../tools/deny.toml");
     let list = |text: &str| serde_json::from_str(text).unwrap();
@@ -113,7 +112,7 @@ fn allowed_licences() -> (Vec<String>, Vec<(&'static str, Vec<String>)>) {
     (list(all), rules.lines().filter_map(of_package).collect())
 }
 
-/// The directories of all workspaces: the library's, and those of what is built over it.
+/// The directories of all workspaces: the library's, and those of what is built on it.
 fn workspaces() -> Vec<PathBuf> {
     let mut locks = Vec::new();
     files(Path::new(env!("CARGO_MANIFEST_DIR")), &|path| path.ends_with("Cargo.lock"), &mut locks);
@@ -121,7 +120,7 @@ fn workspaces() -> Vec<PathBuf> {
     locks.iter().map(|lock| lock.parent().unwrap().to_owned()).collect()
 }
 
-/// What the library itself asks for, with these features.
+/// Returns what the library itself depends on with these features.
 fn needed(features: &[&str]) -> BTreeSet<String> {
     let metadata = metadata_with(features);
     let library = metadata.id("libsplit");
@@ -199,7 +198,7 @@ fn every_licence_of_what_is_built_is_allowed() {
     }
 }
 
-/// The files of this repository that are wanted.
+/// Finds the files of this repository that are wanted.
 fn files(directory: &Path, is_wanted: &dyn Fn(&Path) -> bool, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();
@@ -215,7 +214,7 @@ fn files(directory: &Path, is_wanted: &dyn Fn(&Path) -> bool, found: &mut Vec<Pa
     }
 }
 
-/// Whether it is a build file, a script or a Python program.
+/// Returns whether it is a build file, a script or a Python program.
 fn is_script(path: &Path) -> bool {
     let is_named = |name: &&str| path.ends_with(name);
     ["Makefile", "CMakeLists.txt", "run"].iter().any(is_named)
@@ -224,7 +223,7 @@ fn is_script(path: &Path) -> bool {
             .is_some_and(|kind| ["cmake", "py", "sh"].map(OsStr::new).contains(&kind))
 }
 
-/// What Cargo.lock says is what is built, or the build fails.
+/// What Cargo.lock lists is what is built, or the build fails.
 #[test]
 fn scripts_call_cargo_with_locked() {
     let commands = ["bench", "build", "check", "clippy", "doc", "install", "run", "rustc", "test"];

@@ -1,4 +1,4 @@
-// check.hpp - what the C++ test programs are written with
+// check.hpp - what the C++ test programs use
 //
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #ifndef CHECK_HPP
@@ -29,7 +29,7 @@ inline void equal(const std::string &actual, const std::string &expected, const 
         std::fprintf(stderr, "  \"%s\", not \"%s\"\n", actual.c_str(), expected.c_str());
 }
 
-// "3 4" of any numbers in a row.
+// Joins numbers of any type: "3 4".
 template <class Range> std::string text(const Range &numbers) {
     std::string text;
     for (const auto number : numbers) {
@@ -47,7 +47,7 @@ template <class Pieces> std::string extents(const Pieces &pieces, std::size_t ax
     return text(all);
 }
 
-// Elements in row-major order, by the piece's own strides.
+// The elements in row-major order, by the piece's own strides.
 template <class T> std::vector<std::remove_const_t<T>> elements(const libsplit::piece &piece) {
     std::vector<std::remove_const_t<T>> all;
     std::vector<std::int64_t> index(piece.shape().size(), 0);

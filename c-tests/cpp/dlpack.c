@@ -21,7 +21,7 @@ static void check(int holds, const char *text, int line) {
 
 static libsplit_error error = LIBSPLIT_ERROR_INIT;
 
-/* Whether the last call returned this and said so in the error. */
+/* Returns whether the last call returned this, and said so in the error. */
 static int said(libsplit_status returned, libsplit_status status, const char *part) {
     if (returned == status && error.status == status && strstr(error.message, part) != NULL)
         return 1;
@@ -54,7 +54,7 @@ static DLTensor tensor_of(void *data, DLDataType type, int32_t rank, int64_t *sh
 }
 
 static void element_types(void) {
-    /* One that is carried has no own: there and back again is another. */
+    /* A carried type has no dtype of its own: there and back again, it is another. */
     static const struct {
         int code, bits, lanes;
         libsplit_dtype dtype;
@@ -182,7 +182,7 @@ static void views_and_back(void) {
         CHECK(memcmp(&result.dtype, &source.dtype, sizeof result.dtype) == 0);
     }
 
-    /* A handle stays what it is; the offset tells where the piece lies. */
+    /* A handle stays as it is; the offset says where the piece lies. */
     source.device.device_type = kDLOpenCL;
     CHECK_OK(libsplit_tensor_to_dlpack(&pieces[2], &source, NULL, &result, &error));
     CHECK(result.data == source.data && result.byte_offset == (2 + 4) * sizeof *data);
@@ -209,7 +209,7 @@ static void strides(void) {
     DLTensor source = tensor_of(data, type_of(8, 8, 1), 3, shape, own), result;
     libsplit_tensor piece;
 
-    /* Any strides are kept, none are written out, and a carried type gets its code back. */
+    /* Any strides are kept, and none are invented; a carried type gets its code back. */
     CHECK_OK(libsplit_tensor_from_dlpack(&source, &piece, &error));
     CHECK(piece.strides == own && piece.dtype == LIBSPLIT_DTYPE_UINT8);
     CHECK_OK(libsplit_tensor_to_dlpack(&piece, &source, NULL, &result, &error));
@@ -222,13 +222,13 @@ static void strides(void) {
     CHECK(result.dtype.code == 1 && result.device.device_type == kDLCPU);
     CHECK(result.device.device_id == 0 && result.data == data);
 
-    /* No elements: no data, but strides all the same. */
+    /* Without elements there is no data, but there are strides. */
     piece.shape = empty;
     CHECK_OK(libsplit_tensor_to_dlpack(&piece, NULL, room, &result, &error));
     CHECK(result.data == NULL && result.byte_offset == 0 && result.strides == room);
     CHECK(room[0] == 4 && room[1] == 4 && room[2] == 1);
 
-    /* No axes: neither shape nor strides. */
+    /* Without axes there is neither shape nor strides. */
     source = tensor_of(data, type_of(1, 8, 1), 0, NULL, NULL);
     CHECK_OK(libsplit_tensor_from_dlpack(&source, &piece, &error));
     CHECK_OK(libsplit_tensor_to_dlpack(&piece, &source, NULL, &result, &error));
@@ -310,7 +310,7 @@ static void versioned(void) {
     source.dl_tensor = tensor_of(data, type_of(1, 8, 1), 1, shape, strides);
     CHECK_OK(libsplit_tensor_from_dlpack_versioned(&source, 1, &tensor, &error));
 
-    /* Read-only passes on, that it is a copy does not; the owner's part stays the caller's. */
+    /* Read-only is passed on; that it is a copy is not. The owner's part stays the caller's. */
     source.flags = LIBSPLIT_DLPACK_READ_ONLY | LIBSPLIT_DLPACK_COPIED;
     CHECK_OK(libsplit_tensor_from_dlpack_versioned(&source, 0, &tensor, &error));
     CHECK_REFUSED(libsplit_tensor_from_dlpack_versioned(&source, 1, &tensor, &error), OUTPUT,
@@ -323,7 +323,7 @@ static void versioned(void) {
     CHECK_OK(libsplit_tensor_to_dlpack_versioned(&tensor, NULL, NULL, &result, &error));
     CHECK(result.flags == 0);
 
-    /* Padding counts only where there is some. */
+    /* Padding counts only if there is any. */
     source.flags = LIBSPLIT_DLPACK_SUBBYTE_PADDED;
     CHECK_OK(libsplit_tensor_from_dlpack_versioned(&source, 0, &tensor, &error));
     source.dl_tensor.dtype.bits = 4;

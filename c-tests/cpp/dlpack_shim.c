@@ -1,7 +1,7 @@
 /*
  * dlpack_shim.c - splits a DLPack tensor into views that are DLPack tensors again
  *
- * For dlpack_producers.py, and to copy from: this is all that a binding needs. The pieces of one
+ * For dlpack_producers.py, and for you to copy: this is all that a binding needs. The pieces of one
  * split share a block, which the last of them frees together with the source.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
@@ -33,8 +33,8 @@ static void release(struct DLManagedTensorVersioned *managed) {
     free(block);
 }
 
-/* Splits into equal parts by OpenVINO's rules and writes 'parts' pieces to 'results'; on an error
- * the source stays the caller's. */
+/* Splits into equal parts by OpenVINO's rules and writes 'parts' pieces to 'results'; after an
+ * error, the source is still the caller's. */
 libsplit_status split(struct DLManagedTensorVersioned *source, DLManagedTensor *legacy_source,
                       int64_t axis, int64_t parts, struct DLManagedTensorVersioned **results,
                       libsplit_error *error) {

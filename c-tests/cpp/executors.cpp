@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// With WITH_TBB on oneTBB's threads as well, in two ways; with OpenMP on OpenMP's.
+// With WITH_TBB also on oneTBB's threads, in two ways; with OpenMP on OpenMP's.
 #include "check.hpp"
 
 #include <condition_variable>
@@ -150,7 +150,7 @@ void on_pools(pool &threads) {
 #endif
 }
 
-// Many threads on one pool, one split and one input.
+// Many threads share one pool, one split and one input.
 void at_a_time(pool &threads) {
     std::vector<std::thread> callers;
     std::vector<std::vector<float>> results(4);
@@ -203,7 +203,7 @@ void failing(pool &threads) {
         threads.refuse_after = after;
         CHECK_TEXT(thrown(libsplit::submit_to(threads)), "the pool is closed");
     }
-    // What went wrong before is thrown as it is, and the pool is not asked.
+    // What went wrong earlier is thrown as it is, and the pool is not called.
     threads.refuse_after = 1;
     const output two[] = {{}, {}};
     bool refused = false;

@@ -1,5 +1,5 @@
-// mdspan.cpp - inputs made of std::mdspan, and pieces seen as one; for standard libraries that have
-// it
+// mdspan.cpp - inputs made from std::mdspan, and pieces as std::mdspan; for standard libraries that
+// have it
 //
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "check.hpp"
@@ -17,7 +17,7 @@ int main() {
         numbers[i] = static_cast<float>(i);
     const split halves = split::openvino().axis(1).parts(2);
 
-    // Row-major, column-major, with strides, of fixed and of unknown extents, const or not.
+    // Row-major, column-major, with strides, with fixed and unknown extents, const or not.
     const std::mdspan<float, std::extents<int, 4, 6>> right(numbers.data());
     const std::mdspan left(numbers.data(), std::layout_left::mapping(std::dextents<long, 2>(4, 6)));
     const std::layout_stride::mapping every_second(std::dextents<std::size_t, 2>(3, 2),
@@ -31,7 +31,7 @@ int main() {
     CHECK_TEXT(check::text(check::elements<const float>((*halves.try_view(strided))[1])),
                "2 10 18");
 
-    // Pieces, where type, rank and strides can be a std::mdspan's.
+    // Pieces, if their type, rank and strides can be those of a std::mdspan.
     const auto pieces = *halves.try_view(right);
     const auto piece = pieces[1].mdspan<float, 2>();
     CHECK(piece.extent(0) == 4 && piece.extent(1) == 3 && piece.stride(0) == 6);

@@ -9,7 +9,7 @@
 namespace {
 
 std::size_t allocations;
-bool fails; // as if there were no memory left
+bool fails; // pretends that there is no memory left
 
 void *allocate(std::size_t bytes) noexcept {
     allocations++;
@@ -36,7 +36,7 @@ void operator delete[](void *memory, std::size_t) noexcept { std::free(memory); 
 
 namespace {
 
-// How often 'act' allocates.
+// Returns how often 'act' allocates.
 template <class Act> std::size_t allocations_of(Act act) {
     const std::size_t before = allocations;
     act();
@@ -75,7 +75,7 @@ void nothing_is_allocated() {
         CHECK(list.try_copy(x, all, libsplit::executor{in_order, 4U}));
         CHECK(list.try_copy(x, all, libsplit::calling_thread{LIBSPLIT_FLAG_NEVER_STREAM}));
 
-        // Errors neither.
+        // Nor do errors.
         CHECK(!list.axis(0).try_view(x, outputs));
         CHECK(!list.try_copy(x, {output(), output(), output()}));
         const auto failed = list.axis(2).try_count(x);

@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Each case begins with "// case:" and words that the compiler has to say about it.
+// Each case begins with "// case:" and words that the compiler's message must contain.
 #include <libsplit.hpp>
 
 #include <array>

@@ -16,7 +16,7 @@ import tempfile
 SOURCE = pathlib.Path(__file__).with_name("refused.cpp")
 MOST_LINES = 20
 CASE = re.compile(r"^ *// case: (.*)$", re.MULTILINE)
-# Where a compiler begins to speak of another error.
+# Where a compiler starts on another error.
 BEGIN = re.compile(r": error: |: In (?:\w+ )?(?:function|constructor|instantiation|substitution) ")
 
 

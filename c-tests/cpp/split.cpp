@@ -1,4 +1,4 @@
-// split.cpp - libsplit.hpp: what every function gives, with exceptions and without
+// split.cpp - libsplit.hpp: what every function returns, with exceptions and without
 //
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "check.hpp"
@@ -13,13 +13,13 @@ using libsplit::piece;
 using libsplit::split;
 using libsplit::status;
 
-// A half of one's own.
+// A half-precision type of the user's own.
 struct half {
     std::uint16_t bits;
 };
 template <> struct libsplit::dtype_of<half> : libsplit::dtype_is<libsplit::dtype::float16> {};
 
-// From the other file of this program, which includes the header as well.
+// From the other file of this program, which also includes the header.
 std::size_t count_elsewhere(const split &split, const input &x);
 
 namespace {
@@ -47,7 +47,7 @@ void element_types() {
     CHECK(libsplit::bits(dtype::int4) == 4);
     CHECK_TEXT(libsplit::name(status::split_sizes), "LIBSPLIT_STATUS_ERROR_SPLIT_SIZES");
     CHECK(libsplit::version() == libsplit_version());
-    // Every number that libsplit knows has the name of libsplit.h, and the size it says.
+    // Every number that libsplit knows has the name in libsplit.h, and the size that it says.
     for (int number = 1; number <= 26; number++)
         CHECK(libsplit::bits(static_cast<dtype>(number)) == libsplit_dtype_bits(number));
 }
@@ -81,7 +81,7 @@ void operators() {
     CHECK(scalars && scalars->size() == 2 && (*scalars)[0].shape().empty());
     CHECK((*scalars)[0].size() == 1 && (*scalars)[0].bytes() == 4);
 
-    // Made of one that stays as it is.
+    // Made from one that stays as it is.
     const split thirds = split::onnx(18).axis(-1).parts(3);
     const split columns = thirds.parts(2).keepdims(true);
     const auto halves = columns.try_infer({dtype::float32, {3, 4}});
@@ -100,12 +100,12 @@ void lengths() {
     CHECK_TEXT(lengths_of(split::onnx(18).lengths(bytes), 7), "2 5");
     CHECK_TEXT(lengths_of(split::onnx(18).lengths({n, n + 3}), 7), "2 5");
 
-    // Too large for int64_t is too large, and not the -1 that its bits are.
+    // Too large for int64_t is too large, and not the -1 that its bits would be.
     const std::uint64_t huge[] = {2, ~std::uint64_t{0}};
     CHECK_FAILS(split::variadic().lengths(huge).try_count({dtype::float32, {7}}),
                 status::split_sizes);
 
-    // More than there is room for in the object; copies and moves have their own.
+    // More than the object has room for; copies and moves have their own.
     std::vector<std::int64_t> many(40);
     std::iota(many.begin(), many.end(), 0);
     const std::int64_t sum = 39 * 40 / 2;
@@ -118,7 +118,7 @@ void lengths() {
     const split third = std::move(first);
     CHECK_TEXT(lengths_of(third, 3), "1 2");
 
-    // As the model has them: the rank and the type count.
+    // As in models: the rank and the type count.
     const std::int32_t two = 2;
     const input scalar(&two, {}), list(&two, {1});
     CHECK_TEXT(lengths_of(split::to_sequence().lengths_tensor(scalar), 6), "2 2 2");
@@ -133,7 +133,7 @@ void inputs() {
     const auto numbers = counting(12);
     const split rows = split::onnx(18).parts(2);
 
-    // A pointer, a range, a span, a type and an address, and what libsplit.h describes.
+    // From a pointer, a range, a span, a type and an address, and from what libsplit.h describes.
     std::int64_t shape[] = {4, 3};
     libsplit_tensor described{};
     described.data = const_cast<float *>(numbers.data());
@@ -162,7 +162,7 @@ void inputs() {
     }
     CHECK_TEXT(check::extents(*rows.axis(1).try_infer(copy), 1), "3 3");
 
-    // Strides: a transposed one, one that runs backwards, one that repeats.
+    // Strides: transposed, running backwards, repeating.
     const input transposed(numbers.data(), {3, 4}, {1, 3});
     CHECK_TEXT(check::text(check::elements<const float>(
                    (*split::onnx(18).axis(1).parts(2).try_view(transposed))[1])),
@@ -226,7 +226,7 @@ void pieces() {
     const std::int64_t huge[] = {std::int64_t{1} << 62, std::int64_t{1} << 62};
     CHECK(output(dtype::float32, nullptr, huge).size() == 0);
 
-    // Packed ones, also where strides do not count.
+    // Packed, also if strides do not count.
     const auto rows = split::onnx(18).parts(3).try_view(x);
     CHECK((*rows)[2].packed());
     CHECK_TEXT(check::text((*rows)[2].values<const float>()), "8 9 10 11");
@@ -234,7 +234,7 @@ void pieces() {
     CHECK((*split::onnx(18).parts(1).try_view(wide))[0].packed());
     CHECK(output().shape().empty() && output().strides().empty());
 
-    // Moved, and made anew in the room that is there.
+    // Moved, and made again in the room that is there.
     libsplit::pieces moved = *std::move(viewed);
     const piece *const room = moved.data();
     CHECK(moved.size() == 2 && moved[0].data() == &numbers[0]);
@@ -263,7 +263,7 @@ void unknown_extents() {
     const input unknown(dtype::float32, {libsplit::dim_unknown});
     CHECK_FAILS(split::to_sequence().piece_length(2).try_count(unknown), status::unknown);
 
-    // With outputs of the caller's own, their number is believed.
+    // If outputs are the caller's own, their number is believed.
     std::array<piece, 3> outputs;
     std::array<std::int64_t, libsplit::outputs_ints(3, 1)> ints{};
     CHECK(libsplit::outputs_init(outputs, ints, 1));
@@ -320,7 +320,7 @@ void outputs() {
     CHECK(described[1].data() == &numbers[2]);
 }
 
-// What is written first, in every form.
+// What is written at first, in every form.
 void forms_of_outputs() {
     const auto numbers = counting(8);
     const split halves = split::onnx(18).axis(1).parts(2);
@@ -356,7 +356,7 @@ void forms_of_outputs() {
     CHECK(transposed->try_copy(numbers.data(), {nullptr, right.data()}));
     CHECK_TEXT(check::text(right), "2 6 3 7");
 
-    // Many, of which some have no shape.
+    // Many, some of which have no shape.
     std::vector<float> many(64);
     std::vector<output> each;
     for (std::size_t i = 0; i < many.size(); i++)
@@ -378,7 +378,7 @@ void forms_of_outputs() {
     CHECK(halves.try_copy(input(dtype::float32, {2, 0}), {empty, empty}));
 }
 
-// What has no name keeps what it points to, or does not compile (refused.cpp).
+// Temporaries keep alive what they point to, or do not compile (refused.cpp).
 void nothing_dangles() {
     const auto numbers = counting(12);
     const split halves = split::onnx(18).axis(1).parts(2);
@@ -407,7 +407,7 @@ void nothing_dangles() {
     CHECK_TEXT(check::text(copy.shape()) + "|" + check::text(copy.strides()), "3 2|4 1");
 }
 
-// As OpenCV and bitmaps have them: rows that begin so many bytes apart.
+// As in OpenCV and bitmaps: rows begin so many bytes apart.
 void byte_pitches() {
     // Three rows of 4 pixels of 2 channels, 24 bytes apart.
     std::vector<std::uint16_t> pixels(36);
@@ -490,7 +490,7 @@ void allocators() {
     CHECK_TEXT(check::text(parts[0]), "0 1 4 5 8 9");
     CHECK_TEXT(check::text((*copied)[1].values<float>()), "2 3 6 7 10 11");
 
-    // Containers and spans tell how large they are.
+    // Containers and spans know their size.
     std::array<std::vector<float>, 2> there{std::vector<float>(6), std::vector<float>(5)};
     const auto by_reference = [&](std::size_t index, const piece &) -> std::vector<float> & {
         return there[index];
@@ -503,7 +503,7 @@ void allocators() {
     CHECK(halves.try_copy(x, by_reference));
     CHECK_TEXT(check::text(there[1]), "2 3 6 7 10 11");
 
-    // No memory, and none needed.
+    // No memory, and none is needed.
     const auto nothing = [](std::size_t, const piece &) noexcept -> void * { return nullptr; };
     CHECK_FAILS(halves.try_copy(x, nothing), status::null);
     CHECK(halves.try_copy(input(dtype::float32, {0, 4}), nothing));
@@ -525,7 +525,7 @@ void plans() {
     CHECK(planned->try_copy(numbers.data(), addresses, libsplit::calling_thread{}));
     CHECK_TEXT(check::text(left), "2 3 6 7 10 11");
 
-    // One piece alone, with strides; moved, while what it was made of is gone.
+    // A single piece, with strides; moved, after what it was made from is gone.
     const std::int64_t half_shape[] = {3, 2}, apart[] = {4, 2};
     libsplit::plan moved;
     CHECK_FAILS(moved.try_copy(numbers.data(), addresses), status::null);
@@ -618,7 +618,7 @@ void exceptions() {
     CHECK_TEXT(thrown([&] { plan.copy(numbers.data(), {}); }), "LIBSPLIT_STATUS_ERROR_NUM_OUTPUTS");
     CHECK_TEXT(thrown([&] { plan.view(numbers.data(), {}); }), "LIBSPLIT_STATUS_ERROR_NUM_OUTPUTS");
 
-    // What the allocator throws comes out, also of try_copy, and nothing has been copied.
+    // What the allocator throws comes out, even of try_copy, and nothing has been copied.
     std::vector<float> first(6, -1.0F);
     const auto failing = [&](std::size_t index, const piece &) -> float * {
         return index == 0 ? first.data() : throw std::bad_alloc();

@@ -21,7 +21,7 @@ float sample(std::size_t channel, std::size_t frame) {
     return static_cast<float>(0.9 * std::sin(2 * 3.14159265358979 * (frequency(channel) * time)));
 }
 
-// Made once, before the first block: buffers, and the places of the channels in them.
+// Made once, before the first block: the buffers, and the places of the channels in them.
 struct converter {
     std::vector<float> interleaved = std::vector<float>(frames * channels);
     std::vector<float> planar = std::vector<float>(frames * channels);

@@ -1,4 +1,4 @@
-// planes - splits a picture whose rows have a pitch, as in cameras, GPUs and cv::Mat
+// planes - splits a picture whose rows have a pitch, as they have in cameras, GPUs and cv::Mat
 //
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
@@ -46,7 +46,7 @@ int main(int argc, char **argv) {
         return 1;
     }
     try {
-        // The window without a border of 2 pixels: the same memory, from another address.
+        // The window without a border of 2 pixels: the same memory, seen from another address.
         const std::size_t height = whole.height - 4, width = whole.width - 4;
         const std::uint8_t *first = &whole.bytes[2 * whole.pitch + 2 * 3];
         const libsplit::input window =

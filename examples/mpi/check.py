@@ -17,7 +17,7 @@ BUILD = pathlib.Path(sys.argv[1])
 MPIRUN = sys.argv[2:]
 RANKS = [1, 2, 4]
 
-# All that libsplit has but strings and what is smaller than a byte.
+# All types of libsplit except strings and those smaller than a byte.
 DTYPES = {
     "FLOAT": 4, "UINT8": 1, "INT8": 1, "UINT16": 2, "INT16": 2, "INT32": 4, "INT64": 8, "BOOL": 1,
     "FLOAT16": 2, "DOUBLE": 8, "UINT32": 4, "UINT64": 8, "COMPLEX64": 8, "COMPLEX128": 16,
@@ -25,7 +25,7 @@ DTYPES = {
     "FLOAT8E8M0": 1,
 }
 
-# Lengths for an axis of 7: equal, uneven, with empty ones, and as much as the others leave.
+# Lengths for an axis of 7: equal, uneven, with empty ones, and with a rest.
 LENGTHS = {1: ["", "7"], 2: ["", "3,4", "7,0", "-1,6"], 4: ["", "1,2,0,4", "0,0,7,0", "2,-1,1,3"]}
 
 

@@ -27,7 +27,7 @@ static void check(const char *what, int64_t actual, int64_t expected) {
     }
 }
 
-/* The size of a piece's datatype, and how far it reaches. */
+/* Returns the size of a piece's datatype, and how far it reaches. */
 static void check_type(const libsplit_tensor *piece, int64_t size, int64_t reach) {
     MPI_Datatype type;
     end_if("counts", piece_type(piece, &type));
@@ -48,7 +48,7 @@ static struct split *split_into(libsplit_tensor *input, const char *how, int cou
     return split;
 }
 
-/* 2^31 - 1 is the last int; a view never looks at its data, so the address is made up. */
+/* 2^31 - 1 is the largest int; a view never looks at its data, so the address is made up. */
 static void test_datatypes(void) {
     int64_t counts[] = {INT_MAX, (int64_t)INT_MAX + 1, (int64_t)1 << 33, ((int64_t)1 << 40) + 12345,
                         (int64_t)INT_MAX * INT_MAX + 7};
@@ -67,7 +67,7 @@ static void test_datatypes(void) {
     for (int i = 0; i < 2; i++)
         check_type(&pieces[i], 3 * billions * 20, (2 * 2 + 1) * billions * 20);
 
-    /* More than 2^31 elements, none next to the other. */
+    /* More than 2^31 elements, no two of them contiguous. */
     int64_t columns[] = {billions, 7}, strides[] = {7 * million, million};
     input.shape = columns;
     input.strides = strides;
@@ -77,7 +77,7 @@ static void test_datatypes(void) {
     free(pieces);
 }
 
-/* Columns of a matrix of 6 GiB, of which only the pages that they touch come into being. */
+/* Columns of a matrix of 6 GiB, of which only the pages that they touch are ever allocated. */
 static void test_far_elements(void) {
     int64_t width = (int64_t)1 << 31, shape[] = {3, width};
     size_t bytes = 3 * (size_t)width;
@@ -103,7 +103,7 @@ static void test_far_elements(void) {
     MPI_Sendrecv(expected, 9, MPI_UINT8_T, 0, 0, pieces[1].data, 1, type, 0, 0, MPI_COMM_SELF,
                  MPI_STATUS_IGNORE);
     check("a far column, received", memcmp(data + width - 3, expected, 3), 0);
-    /* The same in a file of holes. */
+    /* The same in a sparse file. */
     char name[] = "counts.XXXXXX";
     MPI_File file;
     close(mkstemp(name));

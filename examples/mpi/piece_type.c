@@ -8,12 +8,12 @@
 
 #include <limits.h>
 
-/* 'count' copies of a datatype, so many bytes apart. */
+/* Makes a datatype of 'count' copies of another one, so many bytes apart. */
 static MPI_Datatype copies(int count, MPI_Aint stride, MPI_Datatype once) {
     MPI_Datatype type;
     MPI_Aint low, extent;
     MPI_Type_get_extent(once, &low, &extent);
-    if (stride == extent) /* MPICH is many times faster with runs that are said to be runs. */
+    if (stride == extent) /* MPICH is many times faster with runs that are declared as such. */
         MPI_Type_contiguous(count, once, &type);
     else
         MPI_Type_create_hvector(count, 1, stride, once, &type);
@@ -28,12 +28,12 @@ static void release(MPI_Datatype type) {
         MPI_Type_free(&type);
 }
 
-/* The same for any count, and in place of the datatype. */
+/* Does the same for any count, and replaces the datatype. */
 static void repeat(int64_t count, MPI_Aint stride, MPI_Datatype *type) {
     MPI_Datatype once = *type;
     if (count <= INT_MAX) {
         *type = copies((int)count, stride, once);
-    } else { /* The counts of MPI-3 are ints: rows of INT_MAX, and what is left. */
+    } else { /* The counts of MPI-3 are ints: rows of INT_MAX, and the rest. */
         int64_t rows = count / INT_MAX;
         MPI_Datatype parts[] = {copies(INT_MAX, stride, once),
                                 copies((int)(count % INT_MAX), stride, once)};
@@ -60,7 +60,7 @@ const char *piece_type(const libsplit_tensor *piece, MPI_Datatype *type) {
     if (bits == 128)
         repeat(2, 8, type);
 
-    /* From the innermost axis outwards; axes that follow one another in memory count as one. */
+    /* From the innermost axis outwards; axes that continue each other in memory count as one. */
     int64_t count = 1, stride = bits / 8, packed = stride;
     for (int32_t axis = piece->rank - 1; axis >= 0; axis--) {
         int64_t extent = piece->shape[axis];

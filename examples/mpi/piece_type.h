@@ -10,11 +10,9 @@
 #include <mpi.h>
 
 /*
- * Makes a committed datatype of what libsplit_view() or libsplit_infer() wrote about a piece: one
- * of it, at piece->data, is the whole piece, in row-major order. Sender and receiver may lay the
- * piece out differently; without strides it is packed. Extents and strides past 2^31 are fine.
- *
- * Returns NULL, or why there can be no such datatype.
+ * Makes a committed datatype from what libsplit_view() or libsplit_infer() wrote about a piece. One
+ * of it, at piece->data, is the whole piece in row-major order. Sender and receiver may lay out the
+ * piece differently; without strides it is packed. Extents and strides beyond 2^31 are fine.
  */
 const char *piece_type(const libsplit_tensor *piece, MPI_Datatype *type);
 

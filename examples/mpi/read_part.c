@@ -29,8 +29,9 @@ static void end_if_mpi(int code, const char *what) {
 }
 
 /*
- * A view never looks at the data, so its address can be a place in a file as well: libsplit_view()
- * then tells where in the file the piece begins, and by which strides it goes on.
+ * A view never looks at the data, so its address can just as well be a place in a file:
+ * libsplit_view() then tells where in the file the piece begins, and with which strides it
+ * continues.
  */
 static void read_piece(MPI_File file, const char *path, const libsplit_tensor *in_file,
                        const libsplit_tensor *in_memory) {
@@ -41,7 +42,7 @@ static void read_piece(MPI_File file, const char *path, const libsplit_tensor *i
     end_if_same(path, piece_type(in_file, &from));
     end_if_same(path, piece_type(in_memory, &to));
 
-    /* Nothing to read takes part all the same: the others wait for it. */
+    /* A rank with nothing to read takes part all the same: the others wait for it. */
     int pieces = in_memory->data_bytes > 0;
     MPI_Offset place = pieces ? (MPI_Offset)(uintptr_t)in_file->data : 0;
     end_if_mpi(
@@ -97,7 +98,7 @@ static void read_part(char *input, const char *how, const char *prefix, int rank
     read_piece(file, input, &in_file[rank], &in_memory[rank]);
     MPI_File_close(&file);
     write_piece(prefix, rank, &in_memory[rank]);
-    /* One rank prints for all: lines of several are cut and mixed by some of the launchers. */
+    /* One rank prints for all: some launchers cut and mix the lines of several. */
     for (int i = 0; rank == 0 && i < ranks; i++)
         print_piece(input, i, &in_memory[i], found.reversed);
     free(in_memory[rank].data);

@@ -3,9 +3,10 @@
  *
  *     mpirun -n 4 scatter FLOAT 4096x4096 1 UINT8 5x7 -1:2,0,4,1
  *
- * Rank 0 has the tensor. Its pieces are sent as they lie in it, by derived datatypes, once with
- * MPI_Isend and once with MPI_Alltoallw; or are copied by libsplit, each packed after the one
- * before, and go out by MPI_Scatterv. Every rank compares every byte; rank 0 prints the times.
+ * Rank 0 has the tensor. Its pieces are either sent from where they lie in it, with derived
+ * datatypes, once by MPI_Isend and once by MPI_Alltoallw; or they are copied by libsplit, packed
+ * one after the other, and sent by MPI_Scatterv. Every rank compares every byte; rank 0 prints the
+ * times.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */
@@ -27,9 +28,9 @@ struct scatter {
     int rank, ranks;
     libsplit_tensor input;
     const libsplit_params *params;
-    int32_t axis;             /* that of the parameters, counted from the front */
+    int32_t axis;             /* the axis of the parameters, counted from the front */
     libsplit_tensor *pieces;  /* as they lie in the input */
-    libsplit_tensor *outputs; /* packed, and in rank 0 copied to one after another */
+    libsplit_tensor *outputs; /* packed, and on rank 0 copied one after another */
     libsplit_tensor mine;     /* this rank's output, in memory of its own */
     MPI_Datatype mine_type, unit_type;
     int *counts, *displs;
@@ -53,7 +54,8 @@ static void isend_types(struct scatter *s) {
     free(requests);
 }
 
-/* Its displacements are ints, in bytes: so they stay 0, and the types say where the pieces are. */
+/* MPI_Alltoallw's displacements are ints, in bytes: so they stay 0, and the types say where pieces
+ * are. */
 static void alltoallw_types(struct scatter *s) {
     size_t n = (size_t)s->ranks;
     int *zeros = allocate(n * sizeof *zeros), *ones = allocate(n * sizeof *ones),
@@ -114,7 +116,7 @@ static void check_mine(const struct scatter *s, const char *way) {
 
 /* ---- Before and after ---- */
 
-/* What does not change from one round to the next, as a program would keep it. */
+/* What does not change from one round to the next, and which a program would keep. */
 static void prepare(struct scatter *s) {
     size_t n = (size_t)s->ranks;
     libsplit_error error = LIBSPLIT_ERROR_INIT;
@@ -187,7 +189,8 @@ static double median(double *seconds) {
     return seconds[ROUNDS / 2];
 }
 
-/* Runs all ways in turns, as often as there are rounds; each takes as long as its slowest rank. */
+/* Runs all ways in turn, for as many rounds as there are; each takes as long as its slowest
+ * rank. */
 static void scatter(const char *dtype, const char *shape, const char *axis, struct scatter *s) {
     static void (*const run[WAYS])(struct scatter *) = {isend_types, alltoallw_types,
                                                         copy_and_scatterv};

@@ -11,9 +11,9 @@
 #include <stdbool.h>
 
 /*
- * MPI_Scatterv counts in ints, but of any datatype: the unit is as many elements as divide every
- * piece. Fills in the unit, and of each piece count and displacement in units. False if these are
- * past INT_MAX all the same.
+ * MPI_Scatterv counts in ints, but in units of any datatype: the unit is the largest number of
+ * elements that divides every piece. Fills in the unit, and the count and displacement of each
+ * piece in units. Returns false if these are beyond INT_MAX all the same.
  */
 bool plan_scatterv(const libsplit_tensor *pieces, int num_pieces, int64_t *unit, int *counts,
                    int *displs);

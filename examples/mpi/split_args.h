@@ -17,24 +17,25 @@ struct split {
 };
 
 /*
- * Reads AXIS or AXIS:LENGTH,LENGTH,... (a length for each rank, one of them may be -1, the rest).
- * Without lengths the pieces are those of ONNX Split-18: equal, the last ones shorter or empty.
- * Ends the program if the text is no such thing. The result is the caller's to free().
+ * Reads AXIS or AXIS:LENGTH,LENGTH,... (a length for each rank; one of them may be -1, which is the
+ * rest). Without lengths the pieces are those of ONNX Split-18: equal, the last ones shorter or
+ * empty. Ends the program if the text is anything else. The caller frees the result with free().
  */
 struct split *parse_split(const char *text, int ranks);
 
-/* So many descriptors, with room for shape and strides; the caller's to free() as one. */
+/* Returns so many descriptors, with room for shape and strides; the caller frees all with one
+ * free(). */
 libsplit_tensor *new_pieces(int count, int32_t rank);
 
-/* How many elements a tensor has. */
+/* Returns how many elements a tensor has. */
 int64_t num_elements(const libsplit_tensor *tensor);
 
-/* malloc() and calloc() that end the program when there is no memory. */
+/* Do what malloc() and calloc() do, but end the program when there is no memory. */
 void *allocate(size_t bytes);
 
 /*
- * Ends the program with a message, if there is one. 'Same' when every rank comes to the same
- * conclusion, so that one of them says it.
+ * Ends the program with a message, if there is one. 'same' says that every rank comes to the same
+ * conclusion, so that only one of them prints it.
  */
 void end_if_same(const char *what, const char *message);
 void end_if(const char *what, const char *message);

@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_HEADER = 100 * 1000 * 1000 }; /* as safetensors has it */
+enum { MAX_HEADER = 100 * 1000 * 1000 }; /* the limit of safetensors */
 
-/* What element types are called in safetensors, and in .npy after the mark of the byte order. */
+/* The names of element types in safetensors, and in .npy after the mark for the byte order. */
 static const struct {
     const char *safetensors, *npy;
     libsplit_dtype dtype;
@@ -53,7 +53,8 @@ static int64_t little_endian(const char *bytes, int count) {
     return (int64_t)number;
 }
 
-/* The header of .npy is a Python dictionary: made into JSON, so that one parser reads both. */
+/* The header of .npy is a Python dictionary: it is made into JSON, so that one parser reads
+ * both. */
 static void python_to_json(char *text) {
     static const char python[] = "'()TF", json[] = "\"[]tf";
     char *comma = NULL;
@@ -61,7 +62,7 @@ static void python_to_json(char *text) {
         const char *found = strchr(python, *text);
         if (found)
             *text = json[found - python];
-        if (comma && strchr("]}", *text)) /* one that nothing follows */
+        if (comma && strchr("]}", *text)) /* a comma that nothing follows */
             *comma = ' ';
         if (*text == ',')
             comma = text;

@@ -12,15 +12,15 @@
 #include <stdbool.h>
 
 struct tensor_file {
-    /* Its data is not an address but a place in the file, counted from the first byte. */
+    /* Its data is not an address but a place in the file, counted from its first byte. */
     libsplit_tensor tensor;
     int64_t shape[LIBSPLIT_MAX_RANK];
-    /* A .npy file in Fortran's order: the axes are listed here from the last to the first. */
+    /* For a .npy file in Fortran's order, the axes are listed here from the last to the first. */
     bool reversed;
 };
 
 /*
- * Every rank reads the header. 'name' is that of a tensor in a safetensors file, NULL for .npy.
+ * Every rank reads the header. 'name' is the name of a tensor in a safetensors file, NULL for .npy.
  * Returns NULL, or what is wrong.
  */
 const char *find_tensor(MPI_File file, const char *name, struct tensor_file *found);

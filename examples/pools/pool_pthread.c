@@ -56,7 +56,7 @@ static int32_t parallel_for(void *data, libsplit_task_fn task, void *task_ctx, s
     while (*link != &call)
         link = &(*link)->later;
     *link = call.later;
-    pthread_mutex_unlock(&pool->lock); /* From here on it only loses helpers. */
+    pthread_mutex_unlock(&pool->lock); /* From here on the call only loses helpers. */
     for (int i = 0; i < LOOKS; i++)
         if (call.helpers == 0)
             return 0;

@@ -56,7 +56,7 @@ class Pool {
         call.take_part();
         std::unique_lock<std::mutex> guard(lock);
         calls.erase(std::find(calls.begin(), calls.end(), &call));
-        guard.unlock(); // From here on it only loses helpers.
+        guard.unlock(); // From here on the call only loses helpers.
         for (int i = 0; i < looks; i++)
             if (call.helpers == 0)
                 return;

@@ -1,6 +1,6 @@
 //! Headers of .npy and .safetensors files, as the command-line tool reads them. Whatever the bytes
-//! are, reading ends soon, without a panic; what is accepted is written so that it reads the same
-//! again, and of safetensors it is what the reference library reads.
+//! are, reading ends soon and without a panic; what is accepted is written so that it reads the
+//! same again, and for safetensors it is what the reference library reads.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -25,7 +25,7 @@ fn check_npy(file: &[u8]) {
     assert!(!again.fortran);
 }
 
-/// A header of a file that has so many bytes after it.
+/// A header of a file with so many bytes after it.
 fn check_safetensors(text: &[u8], data_bytes: u64) {
     let mut file = (text.len() as u64).to_le_bytes().to_vec();
     assert_eq!(
@@ -38,7 +38,8 @@ fn check_safetensors(text: &[u8], data_bytes: u64) {
     let ours = match safetensors::Header::parse(text, data_bytes) {
         Ok(ours) => ours,
         Err(error) => {
-            // They let a later name win over an earlier one, and spaces begin the header.
+            // They let a later name win over an earlier one, and put spaces at the start of the
+            // header.
             let error = error.to_string();
             let is_stricter = error.contains("twice") || error.contains("begin with");
             assert!(theirs.is_err() || is_stricter, "{error}");

@@ -1,5 +1,6 @@
-//! Split nodes as the adapter for ONNX Runtime gives them to libsplit: attributes and lengths of any
-//! numbers, against a model of what ONNX Runtime's own kernel takes and the adapter's README adds.
+//! Split nodes as the adapter for ONNX Runtime gives them to libsplit: attributes and lengths with
+//! any numbers, compared with a model of what ONNX Runtime's own kernel accepts and the adapter's
+//! README adds.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -21,7 +22,7 @@ fuzz_target!(|bytes: &[u8]| {
     check(&node, node.pieces().as_deref().ok());
 });
 
-/// The types that ONNX Runtime has and an adapter's operator may be given: those of Split-2, then
+/// The types that ONNX Runtime has and an adapter's operator may get: those of Split-2, then
 /// BFLOAT16 and four 8-bit floats.
 const DTYPES: [i64; 18] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 16, 17, 18, 19, 20];
 const DOUBLE: i64 = 11;
@@ -30,7 +31,7 @@ const INT64: i64 = 7;
 /// Larger tensors are not copied.
 const MOST_BYTES: usize = 1 << 14;
 
-/// A node in a run. Attributes and inputs that its operator does not have are absent.
+/// A node in a run. It lacks the attributes and inputs that its operator does not have.
 #[derive(Debug)]
 struct Node {
     attributes: Attributes,
@@ -46,7 +47,7 @@ struct Node {
 struct Lengths {
     shape: Vec<i64>,
     values: Vec<i64>,
-    /// Those of Split-1 are numbers of its input's type.
+    /// Those of Split-1 have the type of its input.
     are_doubles: bool,
 }
 
@@ -60,7 +61,7 @@ impl Lengths {
         }
     }
 
-    /// What is then read.
+    /// What is read instead.
     fn as_read(&self, value: i64) -> i128 {
         if self.are_doubles {
             value as f64 as i128
@@ -129,7 +130,7 @@ impl Node {
         }
     }
 
-    /// Whether the operator has such elements.
+    /// Returns whether the operator has such elements.
     fn has_dtype(&self) -> bool {
         match self.attributes.rules {
             Rules::Onnx(1) => matches!(self.dtype, 1 | 10 | 11),
@@ -139,14 +140,14 @@ impl Node {
         }
     }
 
-    /// The axis, counted from the front.
+    /// Returns the axis, counted from the front.
     fn axis(&self) -> Option<usize> {
         let (axis, rank) = (i128::from(self.attributes.axis), self.shape.len() as i128);
         let axis = if axis < 0 { axis + rank } else { axis };
         usize::try_from(axis).ok().filter(|axis| *axis < self.shape.len())
     }
 
-    /// The list of lengths that counts; an empty one does not.
+    /// Returns the list of lengths that counts; an empty one does not.
     fn list(&self) -> Result<Option<Vec<i128>>, Refused> {
         match &self.input {
             Some(input) if input.shape != [0] => {
@@ -160,7 +161,7 @@ impl Node {
         }
     }
 
-    /// The length of each output.
+    /// Returns the length of each output.
     fn pieces(&self) -> Result<Vec<i64>, Refused> {
         let axis = self.axis().filter(|_| self.has_dtype()).ok_or(Refused)?;
         check_size(&self.shape, bits_of(self.dtype).ok_or(Refused)?)?;
@@ -184,8 +185,9 @@ impl Node {
         (adds_up && list.len() == outputs && num_outputs == 0).then_some(list).ok_or(Refused)
     }
 
-    /// As many parts as there are outputs, whatever number `num_outputs` is. With ONNX Split-18 the
-    /// last may be smaller; with the custom op, and in ONNX Runtime itself, that needs `num_outputs`.
+    /// Returns as many parts as there are outputs, whatever `num_outputs` says. With ONNX Split-18
+    /// the last one may be smaller; with the custom op, and in ONNX Runtime itself, this needs
+    /// `num_outputs`.
     fn equal(&self, extent: i128) -> Result<Vec<i128>, Refused> {
         let Attributes { rules, num_outputs, outputs, .. } = self.attributes;
         let may_be_smaller = match rules {
@@ -201,7 +203,7 @@ impl Node {
         (last == each || last >= 0 && may_be_smaller).then_some(pieces).ok_or(Refused)
     }
 
-    /// The shape of an output of this length.
+    /// Returns the shape of an output of this length.
     fn shape_of(&self, length: i64) -> Vec<i64> {
         let axis = self.axis();
         let extents = self.shape.iter().enumerate();
@@ -215,7 +217,7 @@ fn describe(shape: &[i64], dtype: libsplit_dtype, data: *mut u8) -> libsplit_ten
     libsplit_tensor { data: data.cast(), shape, rank, dtype, ..ZERO }
 }
 
-/// Asks libsplit as the adapter does. `pieces` are what must come of it, `None` an error.
+/// Calls libsplit as the adapter does. `pieces` are what must come out, `None` an error.
 fn check(node: &Node, pieces: Option<&[i64]>) {
     let attributes = &node.attributes;
     let values = node.input.as_ref().map(|input| {
@@ -253,7 +255,7 @@ fn check(node: &Node, pieces: Option<&[i64]>) {
     let expected: Vec<_> = pieces.iter().map(|length| node.shape_of(*length)).collect();
     assert_eq!(shapes, expected, "{node:?}");
 
-    // Strings are copied by ONNX Runtime, one by one.
+    // ONNX Runtime copies strings one by one.
     let element = bits_of(node.dtype).unwrap_or(0) as usize / 8;
     let size = node.shape.iter().try_fold(element, |size, extent| {
         size.checked_mul(*extent as usize).filter(|size| *size <= MOST_BYTES)
@@ -289,8 +291,8 @@ fn check(node: &Node, pieces: Option<&[i64]>) {
     }
 }
 
-/// The number of outputs follows from the parameters, but where it is the node's alone: before
-/// Split-18, in equal parts.
+/// The number of outputs follows from the parameters, unless only the node has it: before Split-18,
+/// for equal parts.
 fn check_count(
     node: &Node,
     pieces: Option<&[i64]>,
@@ -310,7 +312,7 @@ fn check_count(
     }
 }
 
-/// The bytes of each piece: row by row, what begins where the one before it ends.
+/// Returns the bytes of each piece: row by row, each beginning where the one before it ends.
 fn cut(node: &Node, element: usize, bytes: &[u8], pieces: &[i64]) -> Vec<Vec<u8>> {
     let mut cut = vec![vec![]; pieces.len()];
     let inner: i64 = node.shape[node.axis().unwrap_or(0) + 1..].iter().product();

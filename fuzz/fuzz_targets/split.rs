@@ -1,4 +1,4 @@
-//! Any call: descriptors and parameters, right or hostile, through all four functions.
+//! Any call, valid or hostile: descriptors and parameters, through all four functions.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

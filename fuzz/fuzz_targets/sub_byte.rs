@@ -1,4 +1,4 @@
-//! Calls that are right, of 4-bit and 2-bit elements: any layout, offset, lengths and tasks.
+//! Valid calls with 4-bit and 2-bit elements: any layout, offset, lengths and tasks.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

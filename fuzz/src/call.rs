@@ -1,6 +1,6 @@
 //! The memory of a call. Every array and buffer is an allocation of its exact size, so that the
 //! sanitizer sees one byte too many; every pointer is one of the harness's own, unless the library
-//! has no business to look there.
+//! must not look there.
 
 use crate::rules::{
     Ask, Lengths, Values, ONNX_SPLIT, OPENVINO_SPLIT, SPLIT_TO_SEQUENCE, VARIADIC_SPLIT,
@@ -10,7 +10,7 @@ use crate::tensor::{bits_of, packed_strides, Tensor};
 use libsplit::ffi::{libsplit_dtype, libsplit_op, libsplit_params, libsplit_tensor};
 use std::ptr::{null, null_mut};
 
-/// The most bytes of a buffer: enough for several tasks, or as few as tell all but that.
+/// The most bytes of a buffer: enough for several tasks, or so few that they test everything else.
 pub fn most_bytes(script: &Script) -> i128 {
     if script.executor.rem_euclid(4) == 0 {
         8192
@@ -32,11 +32,11 @@ pub struct Described {
     pub model: Option<Tensor>,
     /// Whether a pointer to an array is NULL or askew.
     pub is_spoilt: bool,
-    /// Whether data is NULL or where the numbers say that it is.
+    /// Whether data is NULL or at the address that the numbers say.
     pub is_placed: bool,
 }
 
-/// What of a descriptor the fuzzer may spoil.
+/// What the fuzzer may spoil in a descriptor.
 mod fault {
     pub const SHAPE_NULL: i64 = 1;
     pub const SHAPE_ASKEW: i64 = 2;
@@ -44,7 +44,7 @@ mod fault {
     pub const DATA_NULL: i64 = 4;
 }
 
-/// A descriptor of nothing, to be filled in.
+/// An empty descriptor, to be filled in.
 pub const ZERO: libsplit_tensor = libsplit_tensor::ZERO;
 
 /// Bytes that look random.
@@ -59,12 +59,12 @@ pub fn noise(len: usize, seed: i64) -> Vec<u8> {
     std::iter::repeat_with(next).take(len).collect()
 }
 
-/// An address in the middle of what it should be the address of.
+/// Returns an address in the middle of the object that it should point to.
 pub fn askew<T>(pointer: *const T) -> *const T {
     pointer.cast::<u8>().wrapping_add(1).cast()
 }
 
-/// Strides with the axes in any order, gaps and directions; repeated elements where allowed.
+/// Returns strides with axes in any order, gaps and directions; repeated elements if allowed.
 fn laid_out(shape: &[i64], steps: &[i64; 8], may_repeat: bool) -> Vec<i64> {
     let step = |axis: usize| steps[axis % 8];
     let mut order: Vec<usize> = (0..shape.len()).collect();
@@ -85,8 +85,8 @@ fn laid_out(shape: &[i64], steps: &[i64; 8], may_repeat: bool) -> Vec<i64> {
 }
 
 impl Described {
-    /// A tensor of `shape`, laid out and placed as `numbers` say. `rank` is what the descriptor
-    /// claims.
+    /// Returns a tensor of `shape`, laid out and placed as `numbers` say. `rank` is what the
+    /// descriptor claims.
     pub fn new(
         script: &Script,
         numbers: &script::Tensor,
@@ -159,12 +159,12 @@ impl Described {
             };
             self.is_placed = true;
         } else if self.model.as_ref().is_some_and(Tensor::is_empty) {
-            // Nothing is there to be looked at.
+            // There is nothing to look at.
             self.raw.data = std::ptr::without_provenance_mut(numbers.lead as usize);
             self.raw.data_bytes = numbers.data_bytes as usize;
             self.is_placed = true;
         } else {
-            // More than there is: the descriptor says so.
+            // More than there is: the descriptor claims it.
             self.buffer = noise(64, script.seed);
             self.raw.data = self.buffer.as_mut_ptr().wrapping_add(32).cast();
             self.raw.data_bytes = 1 + numbers.data_bytes.rem_euclid(32) as usize;
@@ -189,7 +189,7 @@ impl Described {
         self.is_spoilt = true;
     }
 
-    /// Takes over into the model what has become of the descriptor.
+    /// Updates the model with what has become of the descriptor.
     pub fn agree(&mut self) {
         if let Some(model) = &mut self.model {
             model.data = self.raw.data as usize;
@@ -203,13 +203,13 @@ impl Described {
     }
 }
 
-/// Packed strides, as far as they can be numbered.
+/// Returns packed strides, as far as they can be represented.
 fn packed_strides_or_any(shape: &[i64]) -> Vec<i64> {
     let fits = shape.iter().try_fold(1i64, |product, e| product.checked_mul((*e).max(1)));
     fits.map_or_else(|| vec![1; shape.len()], |_| packed_strides(shape))
 }
 
-/// Parameters, and zeros behind them for a larger `struct_size`.
+/// Parameters, with zeros behind them for a larger `struct_size`.
 #[repr(C)]
 pub struct Params {
     pub params: libsplit_params,
@@ -221,7 +221,7 @@ pub struct Call {
     pub input: Described,
     pub split: Option<Box<Described>>,
     pub params: Box<Params>,
-    /// What is asked, where the numbers mean something at all; without the outputs given.
+    /// Returns what is requested, if the numbers mean anything; without the outputs given.
     pub ask: Option<Ask>,
 }
 
@@ -305,7 +305,7 @@ fn dtype(script: &Script, op: i64, opset: i32) -> i32 {
     }
 }
 
-/// The rank that is claimed, and as many extents as may be looked at.
+/// Returns the rank that is claimed, and as many extents as may be looked at.
 fn shape(script: &Script) -> (i32, Vec<i64>) {
     if !script.is_wild(wild::SHAPE) {
         let rank = 1 + script.rank.rem_euclid(5) as i32;
@@ -317,7 +317,7 @@ fn shape(script: &Script) -> (i32, Vec<i64>) {
     (rank, (0..len).map(|axis| script.shape.get(axis).copied().unwrap_or(1)).collect())
 }
 
-/// The descriptor of the lengths, if there are any.
+/// Returns the descriptor of the lengths, if there are any.
 fn split(script: &Script, op: i64, extent: i64) -> Option<Box<Described>> {
     const INTEGERS: [i32; 12] = [7, 6, 5, 4, 3, 2, 12, 13, 21, 22, 25, 26];
     let is_wild = script.is_wild(wild::LENGTHS);
@@ -368,7 +368,7 @@ fn split(script: &Script, op: i64, extent: i64) -> Option<Box<Described>> {
     Some(split)
 }
 
-/// Lengths that add up to the extent of the axis.
+/// Returns lengths that add up to the extent of the axis.
 fn tame_lengths(script: &Script, op: i64, extent: i64) -> [i64; 8] {
     let len = 1 + script.list_len.rem_euclid(7) as usize;
     let mut left = extent.clamp(0, 1 << 20);
@@ -388,7 +388,7 @@ fn tame_lengths(script: &Script, op: i64, extent: i64) -> [i64; 8] {
 }
 
 impl Described {
-    /// Where in the buffer a bit lies.
+    /// Returns where in the buffer a bit lies.
     fn bit(&self, position: i128) -> (usize, u32) {
         let base = self.buffer.as_ptr() as i128 * 8;
         let bit = usize::try_from(position - base).unwrap();
@@ -408,7 +408,7 @@ impl Described {
         }
     }
 
-    /// The element as a whole number, if it is one.
+    /// Returns the element as a whole number, if it is one.
     fn decode(&self, position: i128) -> Option<i128> {
         let bits = self.model.as_ref()?.bits;
         let mut word = 0u128;
@@ -427,7 +427,7 @@ impl Described {
     }
 }
 
-/// A binary16 number.
+/// Returns a binary16 number.
 fn half(word: u16) -> f64 {
     let sign = if word >> 15 == 1 { -1.0 } else { 1.0 };
     let (exponent, mantissa) = (i32::from(word >> 10 & 31), f64::from(word & 1023));
@@ -443,7 +443,7 @@ fn whole(value: f64) -> Option<i128> {
     Some(value as i128).filter(|number| fits && i64::try_from(*number).is_ok())
 }
 
-/// What the lengths' descriptor says, `None` where it must be refused.
+/// Returns what the lengths' descriptor says; `None` if it must be refused.
 fn lengths_of(split: &Described) -> Option<Lengths> {
     let model = split.model.as_ref().filter(|model| model.shape.len() <= 1 && !split.is_spoilt)?;
     let len = model.shape.first().copied();

@@ -1,4 +1,4 @@
-//! Calls into libsplit made of a fuzzer's bytes, and a model that says what must come of them.
+//! Calls libsplit with a fuzzer's bytes, and has a model that says what must come out.
 //!
 //! | file | what it holds |
 //! |---|---|

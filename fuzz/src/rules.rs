@@ -1,5 +1,5 @@
-//! The model of the operators, after ONNX's and OpenVINO's documents and the header: parameters
-//! in, lengths of the pieces out.
+//! The model of the operators, written from ONNX's and OpenVINO's documents and the header: it
+//! takes parameters and gives lengths of pieces.
 
 use crate::tensor::{bits_of, check_size, Refused};
 
@@ -8,12 +8,12 @@ pub const SPLIT_TO_SEQUENCE: i64 = 2;
 pub const VARIADIC_SPLIT: i64 = 3;
 pub const OPENVINO_SPLIT: i64 = 4;
 
-/// The most parts that can be asked for by number or by list.
+/// The most parts that can be requested by a number or by a list.
 const MOST: i128 = i32::MAX as i128;
-/// Of lists and parts no longer than this the model gives the lengths one by one.
+/// The model lists the lengths of up to this many parts one by one.
 pub const FEW: i128 = 64;
 
-/// What is asked of an operator.
+/// What is requested of an operator.
 #[derive(Debug, Clone)]
 pub struct Ask {
     pub op: i64,
@@ -40,25 +40,25 @@ pub struct Lengths {
 #[derive(Debug, Clone)]
 pub enum Values {
     Unknown,
-    /// All alike, for their stride is 0.
+    /// All have the same value, because their stride is 0.
     Same(Option<i128>),
     /// `None` for what is no whole number.
     Each(Vec<Option<i128>>),
 }
 
-/// What the operator gives.
+/// What the operator returns.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer {
     pub axis: usize,
     pub keeps_axis: bool,
     pub count: i128,
-    /// The length of each piece, -1 if unknown; `None` where there are too many to list.
+    /// The length of each piece, -1 if unknown; `None` if there are too many to list.
     pub lengths: Option<Vec<i64>>,
     /// Whether the lengths follow from what is known.
     pub known: bool,
 }
 
-/// The operator's version, and how many of the element types it takes.
+/// The operator's version, and how many element types it takes.
 fn version(op: i64, opset: i64) -> Option<(i64, i64)> {
     match (op, opset) {
         (ONNX_SPLIT, 18..) => Some((18, 16)),
@@ -76,7 +76,7 @@ fn is_integer(dtype: i64) -> bool {
     matches!(dtype, 2..=7 | 12 | 13 | 21 | 22 | 25 | 26)
 }
 
-/// Refuses unless `holds`.
+/// Refuses unless `holds` is true.
 fn must(holds: bool) -> Result<(), Refused> {
     if holds {
         Ok(())
@@ -108,7 +108,7 @@ pub fn answer(ask: &Ask) -> Result<Answer, Refused> {
 
 type Pieces = Result<(i128, Option<Vec<i64>>, bool), Refused>;
 
-/// `count` pieces of `size` as far as `extent` goes.
+/// Returns `count` pieces of `size`, as far as `extent` goes.
 fn pieces_of(size: i128, count: i128, extent: i128) -> Pieces {
     let length = |index: i128| (extent - index * size).clamp(0, size) as i64;
     Ok((count, (count <= FEW).then(|| (0..count).map(length).collect()), true))
@@ -118,7 +118,7 @@ fn unknown(count: i128, length: i64) -> Pieces {
     Ok((count, (count <= FEW).then(|| vec![length; count as usize]), length >= 0))
 }
 
-/// How many pieces the caller says there are.
+/// Returns how many pieces the caller says there are.
 fn said(ask: &Ask) -> Result<i128, Refused> {
     let param = Some(i128::from(ask.num_outputs)).filter(|count| *count > 0);
     ask.given.map(|given| given as i128).or(param).ok_or(Refused)
@@ -166,7 +166,7 @@ fn with_lengths(ask: &Ask, version: i64, lengths: &Lengths, extent: Option<i128>
     }
     let values = match &lengths.values {
         Values::Unknown => return unknown(count, -1),
-        // The others count by their sum alone.
+        // Only the sum of the others counts.
         Values::Same(value) => vec![*value; count.min(2) as usize],
         Values::Each(values) => values.clone(),
     };

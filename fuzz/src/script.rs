@@ -1,10 +1,10 @@
-//! The fuzzer's bytes as a call: every number in it, in one fixed order. Read and written by the
-//! same function, so that seeds can be made.
+//! The fuzzer's bytes as a call, with every number in one fixed order. The same function reads and
+//! writes them, so that seeds can be made.
 
 /// A call. Fields that are missing at the end of the bytes are 0.
 #[derive(Debug, Clone, Default)]
 pub struct Script {
-    /// Which groups of numbers are taken as they are ([`wild`]); the others are made to fit.
+    /// Which groups of numbers are taken as they are ([`wild`]); the others are made valid.
     pub wild: i64,
     pub op: i64,
     pub opset: i64,
@@ -22,7 +22,7 @@ pub struct Script {
     pub list_len: i64,
     pub list_step: i64,
     pub values: [i64; 8],
-    /// The `num_outputs` argument, where it is wild.
+    /// The `num_outputs` argument, if it is wild.
     pub given: i64,
     /// Which pointer or structure is spoilt, and how.
     pub fault: i64,
@@ -31,7 +31,7 @@ pub struct Script {
     pub executor: i64,
     pub max_tasks: i64,
     pub seed: i64,
-    /// Descriptors of outputs, in turn.
+    /// Descriptors of outputs, used in turn.
     pub outputs: [Tensor; 4],
 }
 
@@ -60,7 +60,7 @@ pub mod wild {
     pub const POINTERS: i64 = 32;
 }
 
-/// Numbers of one byte reach from -16 to 223; the next bytes stand for these.
+/// Numbers of one byte reach from -16 to 223; the next bytes have these values.
 const HOSTILE: [i64; 15] = [
     i64::MIN,
     i64::MIN + 1,
@@ -168,7 +168,8 @@ impl Script {
         script
     }
 
-    /// The bytes that [`Script::read`] gives this script for, without the zeros at their end.
+    /// Returns the bytes from which [`Script::read`] makes this script, without the zeros at their
+    /// end.
     pub fn write(&self) -> Vec<u8> {
         let mut writer = Writer(vec![]);
         self.clone().code(&mut writer);

@@ -1,8 +1,9 @@
-//! The model of tensors in memory, after the header: spans, strides, and elements bit by bit.
+//! The model of tensors in memory, written from the header: spans, strides, and elements bit by
+//! bit.
 
 use std::ops::Range;
 
-/// What makes a call wrong; which status it gets is not the model's business.
+/// What makes a call invalid; the model does not know which status it gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Refused;
 
@@ -11,7 +12,7 @@ const BITS: [i128; 27] = [
     0, 32, 8, 8, 16, 16, 32, 64, 128, 8, 16, 64, 32, 64, 64, 128, 16, 8, 8, 8, 8, 4, 4, 4, 8, 2, 2,
 ];
 
-/// Bits of an element, `None` for a number that is no dtype.
+/// Returns the bits of an element; `None` for a number that is no dtype.
 pub fn bits_of(dtype: i64) -> Option<i128> {
     let dtype = usize::try_from(dtype).ok()?;
     BITS.get(dtype).copied().filter(|bits| *bits > 0)
@@ -28,7 +29,7 @@ pub struct Tensor {
     pub bit_offset: u32,
 }
 
-/// Extents that are known must make fewer than 2^63 bits, whatever the empty ones.
+/// Known extents must make fewer than 2^63 bits, whatever the empty ones are.
 pub fn check_size(shape: &[i64], bits: i128) -> Result<(), Refused> {
     let mut product = bits;
     for extent in shape.iter().filter(|extent| **extent > 0) {
@@ -40,7 +41,7 @@ pub fn check_size(shape: &[i64], bits: i128) -> Result<(), Refused> {
     Ok(())
 }
 
-/// Row-major packed strides; extents of 0 count as 1.
+/// Returns row-major packed strides; extents of 0 count as 1.
 pub fn packed_strides(shape: &[i64]) -> Vec<i64> {
     (0..shape.len()).map(|axis| shape[axis + 1..].iter().map(|e| (*e).max(1)).product()).collect()
 }
@@ -50,7 +51,7 @@ impl Tensor {
         self.shape.contains(&0)
     }
 
-    /// Extent and stride of the axes to which a stride matters.
+    /// Returns extent and stride of the axes whose stride matters.
     pub fn axes(&self) -> Vec<(i128, i128)> {
         let strides = self.strides.clone().unwrap_or_else(|| packed_strides(&self.shape));
         let axes = self.shape.iter().zip(strides);
@@ -59,8 +60,8 @@ impl Tensor {
             .collect()
     }
 
-    /// The bytes from the lowest to the highest, relative to `data`; where they cannot be
-    /// numbered, an error. Not for empty tensors.
+    /// Returns the bytes from the lowest to the highest, relative to `data`; an error if they
+    /// cannot be represented. Not for empty tensors.
     pub fn reach(&self) -> Result<Range<i128>, Refused> {
         let last = |side: i128| -> i128 {
             let steps = self.axes().into_iter().map(|(extent, stride)| (extent - 1) * stride);
@@ -83,7 +84,7 @@ impl Tensor {
         }
     }
 
-    /// The addresses that the tensor touches, `None` if it is empty.
+    /// Returns the addresses that the tensor touches; `None` if it is empty.
     pub fn span(&self) -> Result<Option<Range<i128>>, Refused> {
         let whole = if self.bits < 8 { self.bits } else { i128::MAX };
         if i128::from(self.bit_offset) % whole != 0 {
@@ -110,13 +111,14 @@ impl Tensor {
         Ok(Some(start..end))
     }
 
-    /// Whether elements follow each other in row-major order. Not for empty tensors.
+    /// Returns whether elements are contiguous in row-major order. Not for empty tensors.
     pub fn is_packed(&self) -> bool {
         let packed = Self { strides: None, ..self.clone() };
         self.axes() == packed.axes()
     }
 
-    /// The header's rule for outputs: each stride steps over all that the smaller ones reach.
+    /// The header's rule for outputs: each stride steps over everything that the smaller ones
+    /// reach.
     pub fn strides_nest(&self) -> bool {
         let mut axes = self.axes();
         axes.sort_by_key(|(_, stride)| stride.abs());
@@ -132,7 +134,7 @@ impl Tensor {
         self.shape.iter().map(|extent| i128::from(*extent)).product()
     }
 
-    /// The bit address of every element, in row-major order.
+    /// Returns the bit address of every element, in row-major order.
     pub fn positions(&self) -> Vec<i128> {
         if self.is_empty() {
             return vec![];

@@ -1,9 +1,9 @@
-//! The level of AVX2 and BMI2: registers of two lanes, and of one.
+//! The level of AVX2 and BMI2, with registers of two lanes and of one.
 
 use super::vector::{Vector, LANE_BYTES};
 use core::arch::x86_64::*;
 
-/// Matches the size of units with the two instructions that unpack such.
+/// Selects the two instructions that unpack units of this size.
 macro_rules! unpack {
     ($U:ident, $a:ident, $b:ident, $($bytes:literal: $low:ident, $high:ident;)*) => {
         // SAFETY: the CPU has the features of the level.
@@ -18,7 +18,7 @@ macro_rules! unpack {
 #[cfg(feature = "avx512")]
 pub(super) use unpack;
 
-/// One lane. It picks nothing, for what is as short is not worth a table.
+/// One lane. It picks nothing, because what is that short is not worth a program.
 impl Vector for __m128i {
     type Lane = Self;
     const BYTES: usize = LANE_BYTES;

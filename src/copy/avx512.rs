@@ -1,4 +1,4 @@
-//! The level of AVX-512 with VBMI: registers of a line, of which any bytes are picked at once.
+//! The level of AVX-512 with VBMI: its registers are lines, and a pick chooses any of their bytes.
 
 use super::avx2::unpack;
 use super::vector::{Vector, LANE_BYTES};
@@ -39,6 +39,16 @@ impl Vector for __m512i {
     unsafe fn stream(self, target: *mut u8) {
         // SAFETY: the caller's promise.
         unsafe { _mm512_stream_si512(target.cast(), self) }
+    }
+    #[inline(always)]
+    unsafe fn stream_seam(tail: *const u8, rest: usize, head: *const u8, target: *mut u8) {
+        let of_tail = (1 << rest) - 1;
+        // SAFETY: the caller's promise; nothing is read that the masks leave out.
+        unsafe {
+            let line = _mm512_maskz_loadu_epi8(of_tail, tail.cast());
+            let head = head.wrapping_sub(rest);
+            _mm512_mask_loadu_epi8(line, !of_tail, head.cast()).stream(target);
+        }
     }
     #[inline(always)]
     unsafe fn unpack<const U: usize>(self, other: Self) -> (Self, Self) {
@@ -84,8 +94,8 @@ impl Vector for __m512i {
     }
 }
 
-/// Half a line, of which words of 4 bytes are picked: CPUs whose registers are half lines inside do so twice as fast, and
-/// windows that begin anywhere lie in two lines half as often.
+/// Half a line, from which words of 4 bytes are picked. CPUs that handle lines as two halves do so twice as fast, and
+/// windows that begin anywhere lie across two lines half as often.
 #[derive(Clone, Copy)]
 pub(super) struct Words(__m256i);
 

@@ -1,6 +1,6 @@
 //! Columns of elements that share bytes: tiles of them are transposed in words.
 
-// Numbers of bits in a word and of bytes in memory fit whatever they are cast to.
+// Numbers of bits in a word and of bytes in memory fit into whatever they are cast to.
 #![allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)]
 
 use super::bit_rows::{shifted, write_bytes, Source, Writer};
@@ -10,13 +10,13 @@ use core::ops::Range;
 
 /// Fewer columns are not worth setting up a loop for.
 pub(super) const LEAST_COLUMNS: i64 = 16;
-/// Columns that are transposed together: as many elements as fill two lines, or one, of every row.
+/// The columns of a strip, which are transposed together.
 const STRIP_COLUMNS: usize = 64;
 
-/// Columns of the input, the elements of which become one behind the other.
+/// Columns of the input, which follow each other in the output.
 pub(super) struct Columns {
     pub source: Source,
-    /// The bit of the first element, bits from one row to the next, and how many rows and columns there are.
+    /// The bit of the first element, bits from one row to the next, and the numbers of rows and columns.
     pub begin: i64,
     pub step: i64,
     pub rows: i64,
@@ -25,7 +25,7 @@ pub(super) struct Columns {
     pub has_holes: bool,
 }
 
-/// Copies columns of elements of which `K` make a word: at least a byte of each. A row has `W` words of a strip.
+/// Copies columns of at least a byte each. A word has `K` elements, and a row of a strip `W` words.
 ///
 /// # Safety
 /// They must be readable, and the output writable.
@@ -47,7 +47,7 @@ pub(super) unsafe fn transpose<const K: usize, const W: usize>(
     }
 }
 
-/// Copies a strip of columns. What is held of one but the last goes into the first byte of the next.
+/// Copies a strip of columns. What is held after each but the last goes into the first byte of the next.
 ///
 /// # Safety
 /// As [`transpose`].
@@ -92,14 +92,13 @@ unsafe fn transpose_strip<const K: usize, const W: usize>(
     for held in held.iter().take(count as usize - 1) {
         to += columns.rows * size;
         let target = out.target.wrapping_add((to >> 3) as usize);
-        // SAFETY: as above; the next column has been begun there with bits of 0.
+        // SAFETY: as above; the next column has begun that byte with bits of 0.
         unsafe { target.write(target.read() | *held as u8) };
     }
     out.held = held.get(count as usize - 1).copied().unwrap_or(0);
 }
 
-/// Writes so many bits of a column, of which the words are `APART` words apart, behind the bits that are held for a byte,
-/// and returns what is held then.
+/// Writes some bits of a column, whose words are `APART` words apart, after the held ones. Returns what is held then.
 ///
 /// # Safety
 /// The words must be readable and the bytes writable.
@@ -138,7 +137,7 @@ unsafe fn put<const APART: usize>(
 }
 
 impl Columns {
-    /// Reads some rows of a strip; the others are zeros.
+    /// Reads some rows of a strip; the others become zeros.
     ///
     /// # Safety
     /// As [`transpose`].
@@ -167,14 +166,14 @@ impl Columns {
                     self.source.push_words(words, begin, count * size, self.has_holes);
                 }
             }
-            // Opaque: compilers take gathers for quicker than loads.
+            // Opaque, because compilers take gathers to be quicker than loads.
             begin = opaque(begin.wrapping_add(self.step));
         }
     }
 }
 
-/// Swaps the upper `BY` elements of each two times as many of a row with the lower ones of the row so far behind: after
-/// all powers of two, rows are columns.
+/// In each two rows that are `BY` apart, swaps the upper `BY` elements of every 2 × `BY` of the first with the lower
+/// ones of the second: after all powers of two, rows are columns.
 #[inline(always)]
 fn swap_parts<const K: usize, const W: usize, const BY: usize>(tile: &mut [[u64; W]; K]) {
     let bits = BY * 64 / K;
@@ -183,7 +182,7 @@ fn swap_parts<const K: usize, const W: usize, const BY: usize>(tile: &mut [[u64;
     }
     let lower = u64::MAX / ((1 << bits) + 1);
     for pair in 0..K / 2 {
-        // Opaque: compilers take gathers of several pairs for quicker than loads of one.
+        // Opaque, because compilers take gathers of several pairs to be quicker than loads of one.
         let pair = opaque(pair);
         let at = ((pair & !(BY - 1)) << 1 | pair & (BY - 1)) & (K - 1);
         let Ok([one, other]) = tile.get_disjoint_mut([at, at | BY]) else { return };

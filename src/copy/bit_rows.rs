@@ -1,26 +1,26 @@
-//! Rows of elements that share bytes: runs of bits, put one behind the other.
+//! Rows of elements that share bytes: runs of bits, packed one after the other.
 
-// Numbers of bits in a word and of bytes in memory fit whatever they are cast to.
+// Numbers of bits in a word and of bytes in memory fit into whatever they are cast to.
 #![allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)]
 
 use super::opaque::opaque;
 use crate::math::div_rem_signed;
 use core::ops::Range;
 
-/// Bits that are moved at a time at most: they fit into a word together with the seven that may be held.
+/// The most bits that are moved at a time: they fit into a word together with the seven that may be held.
 const PUSH_BITS: i64 = 56;
-/// Bytes that long runs are copied by.
+/// Bytes of the chunks in which long runs are copied.
 const CHUNK_BYTES: usize = 32;
-/// Fewer runs of a row are not worth setting up a loop for.
+/// Rows of fewer runs are not worth setting up a loop for.
 const MANY_RUNS: i64 = 16;
 
-/// The lowest bits of a word, less than all.
+/// Returns a word whose lowest bits are set, but not all bits.
 #[inline(always)]
 pub(super) fn ones(bits: i64) -> u64 {
     (1 << bits) - 1
 }
 
-/// The output: whole bytes up to `target`, and less than a byte that is held.
+/// Writes bits: whole bytes are before `target`, and less than a byte is held.
 pub(super) struct Writer {
     pub target: *mut u8,
     pub end: *mut u8,
@@ -29,7 +29,7 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    /// Adds up to [`PUSH_BITS`] bits. The seven bytes that follow may be overwritten, up to the end: they come later.
+    /// Adds up to [`PUSH_BITS`] bits. May overwrite seven bytes more, up to the end: these are written later.
     ///
     /// # Safety
     /// There must be room for them, and everything up to the end must be writable.
@@ -52,10 +52,10 @@ impl Writer {
         self.bits &= 7;
     }
 
-    /// Writes the last byte, if part of it is held.
+    /// Writes the last byte, if part of one is held.
     ///
     /// # Safety
-    /// As [`Writer::push`].
+    /// As for [`Writer::push`].
     pub(super) unsafe fn finish(&self) {
         if self.bits > 0 {
             // SAFETY: the caller's promise.
@@ -64,8 +64,10 @@ impl Writer {
     }
 }
 
+/// Writes the first bytes of a word.
+///
 /// # Safety
-/// So many bytes must be writable.
+/// `bytes` bytes must be writable.
 #[inline(always)]
 pub(super) unsafe fn write_bytes(target: *mut u8, word: [u8; 8], bytes: usize) {
     for (at, byte) in word.into_iter().enumerate().take(bytes) {
@@ -74,7 +76,7 @@ pub(super) unsafe fn write_bytes(target: *mut u8, word: [u8; 8], bytes: usize) {
     }
 }
 
-/// The input, as bits.
+/// The input as bits.
 #[derive(Clone, Copy)]
 pub(super) struct Source {
     pub bytes: *const u8,
@@ -108,15 +110,15 @@ impl Source {
         }
     }
 
-    /// Copies bits of one run.
+    /// Copies some bits of a run.
     ///
     /// # Safety
-    /// They must be readable, and as [`Writer::push`].
+    /// They must be readable, and as for [`Writer::push`].
     #[inline(always)]
     pub(super) unsafe fn push_run(&self, out: &mut Writer, mut bit: i64, mut bits: i64) {
         // SAFETY: the caller's promise.
         unsafe {
-            // Without room for whole chunks the last bits are left.
+            // Without room for whole chunks, the last bits are left for later.
             let is_whole = self.has_room(out, bit, Self::room(bits));
             let some = if is_whole { bits } else { bits - 8 * Self::room(0) as i64 };
             if some > PUSH_BITS {
@@ -131,23 +133,23 @@ impl Source {
         }
     }
 
-    /// The bytes that [`Source::push_long`] may touch on both sides, and more.
+    /// Returns at least as many bytes as [`Source::push_long`] may touch on either side.
     #[inline(always)]
     fn room(bits: i64) -> usize {
         (bits / 8) as usize + CHUNK_BYTES + 8
     }
 
-    /// Whether so many bytes may be read from a bit on, and written.
+    /// Returns whether `bytes` bytes may be read from a bit on, and written.
     #[inline(always)]
     fn has_room(&self, out: &Writer, bit: i64, bytes: usize) -> bool {
         self.readable.wrapping_sub(self.byte(bit) as usize).cast_signed() >= bytes.cast_signed()
             && out.end as usize - out.target as usize >= bytes
     }
 
-    /// Copies a long run: a word first, into which goes what is held, then chunks from the second byte on.
+    /// Copies a long run: first a word, which also takes what is held, then chunks from the second byte on.
     ///
     /// # Safety
-    /// As [`Source::push_run`], with room behind it.
+    /// As for [`Source::push_run`], with room behind it.
     #[inline(always)]
     unsafe fn push_long(&self, out: &mut Writer, bit: i64, bits: i64) {
         let Writer { target, held, bits: before, .. } = *out;
@@ -174,10 +176,10 @@ impl Source {
         }
     }
 
-    /// Copies bits into words, and nothing but their bytes is touched if there are holes.
+    /// Copies bits into words. If there are holes, nothing is read but the bytes of these bits.
     ///
     /// # Safety
-    /// The bits must be readable, and the words have room for them.
+    /// The bits must be readable, and the words must have room for them.
     pub(super) unsafe fn push_words(
         mut self,
         words: &mut [u64],
@@ -201,6 +203,8 @@ impl Source {
         }
     }
 
+    /// Loads a word, of which the bits from `bit` on are left.
+    ///
     /// # Safety
     /// Eight bytes must be readable.
     #[inline(always)]
@@ -211,7 +215,7 @@ impl Source {
     }
 }
 
-/// Words from a bit of a byte on. The byte behind them is read, too.
+/// Returns words from a bit of a byte on. The byte behind them is read, too.
 ///
 /// # Safety
 /// All must be readable.
@@ -223,17 +227,17 @@ pub(super) unsafe fn shifted<const N: usize>(at: *const u8, shift: i64) -> [u64;
         (at.cast::<[u64; N]>().read_unaligned(), next)
     };
     for (word, next) in words.iter_mut().zip(next) {
-        // What both have is the same.
+        // Bits that both have are the same.
         *word = u64::from_le(*word) >> shift | u64::from_le(next) << (8 - shift);
     }
     words
 }
 
-/// Runs at equal distances: those of one step of all outer axes.
+/// A row: runs at equal distances, for one step of all outer axes.
 #[derive(Clone, Copy)]
 pub(super) struct Row {
     pub source: Source,
-    /// The bit of the first run, bits from one to the next, and bits of each.
+    /// The bit at which the first run begins, bits from one run to the next, and bits of each.
     pub begin: i64,
     pub step: i64,
     pub run: i64,
@@ -244,10 +248,10 @@ pub(super) struct Row {
 }
 
 impl Row {
-    /// Copies some bits, counted as if the row were packed.
+    /// Copies some bits of a row by runs, counted as if it were packed.
     ///
     /// # Safety
-    /// They must be readable, and as [`Writer::push`].
+    /// They must be readable, and as for [`Writer::push`].
     #[inline(always)]
     unsafe fn pack_runs(&self, out: &mut Writer, bits: Range<i64>) {
         let Self { mut source, step, run, .. } = *self;
@@ -291,11 +295,11 @@ impl Row {
         *out = to;
     }
 
-    /// Copies short runs, in one part or two of up to [`PUSH_BITS`], by groups of runs that are whole bytes on both sides, of
-    /// `G` parts. Returns how many runs.
+    /// Copies short runs, each in one or two parts of up to [`PUSH_BITS`], by groups of runs that are whole bytes on
+    /// both sides and have `G` parts. Returns how many runs.
     ///
     /// # Safety
-    /// As [`pack`].
+    /// As for [`pack`].
     #[inline(always)]
     unsafe fn pack_groups<const G: usize>(&self, out: &mut Writer, begin: i64, left: i64) -> i64 {
         let Self { source, step, run, size, .. } = *self;
@@ -314,7 +318,7 @@ impl Row {
         while !has_room(count - 1) {
             count -= 1;
         }
-        // The bits of each part, and where they lie in the first byte on both sides.
+        // The bits of each part, and where they begin in their first byte on both sides.
         let (mut from, mut places) = ([source.bytes; G], [(0, 0, 0); G]);
         let mut before = out.bits;
         for (at, (from, place)) in (0..).zip(from.iter_mut().zip(&mut places)) {
@@ -348,7 +352,7 @@ impl Row {
 /// Copies some bits of a row, counted as if it were packed.
 ///
 /// # Safety
-/// They must be readable, and as [`Writer::push`].
+/// They must be readable, and as for [`Writer::push`].
 #[inline(always)]
 pub(super) unsafe fn pack(row: &Row, out: &mut Writer, bits: Range<i64>) {
     let mut start = bits.start;
@@ -371,14 +375,14 @@ pub(super) unsafe fn pack(row: &Row, out: &mut Writer, bits: Range<i64>) {
     }
 }
 
-/// Where the elements of a byte of the output come from: bytes from that of the first, and bits.
+/// Where the elements of a byte of the output come from: the distance in bytes from the first one's, and the bit.
 type Places<const E: usize> = [(isize, u32); E];
 
 impl Row {
-    /// Takes single elements for some bytes of the output, of which each has `E`.
+    /// Copies single elements into some bytes of the output, `E` into each.
     ///
     /// # Safety
-    /// As [`pack`].
+    /// As for [`pack`].
     #[inline(always)]
     unsafe fn take_any<const E: usize>(&self, target: *mut u8, start: i64, bytes: usize) {
         let begin =
@@ -388,9 +392,9 @@ impl Row {
             let bit = (begin & 7).wrapping_add(self.step.wrapping_mul(at as i64));
             ((bit >> 3) as isize, (bit & 7) as u32)
         });
-        // From byte to byte there are as many bytes as elements from one to the next.
+        // As many bytes from one byte of the output to the next as elements from one to the next.
         let step = (self.step >> self.size.trailing_zeros()) as isize;
-        // SAFETY: the caller's promise. Compilers write out good loops of shuffles for small known steps.
+        // SAFETY: the caller's promise. For small known steps, compilers write good loops of shuffles.
         unsafe {
             match step {
                 -1 => take(source, -1, &places, target, bytes),
@@ -403,7 +407,7 @@ impl Row {
     }
 }
 
-/// Puts `E` elements into each byte; from one byte to the next they are `step` bytes apart.
+/// Puts `E` elements into each byte; those of the next byte are `step` bytes further on.
 ///
 /// # Safety
 /// The elements must be readable, and the bytes writable.

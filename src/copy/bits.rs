@@ -1,11 +1,12 @@
-//! Elements that share bytes. A piece is a nest of axes over runs: bits that follow each other in the input and in the
-//! output. The output is one stream of bits, of which a call writes some whole bytes.
+//! Elements that share bytes. A piece is a nest of axes over runs: bits that are contiguous in the input and in the
+//! output. The output is one stream of bits, of which a call writes some whole bytes. (If all runs are whole bytes,
+//! `rows.rs` copies them as such.)
 //!
-//! A row, which is all runs along the innermost axis, is copied by `bit_rows.rs`: long runs by chunks that are shifted into place,
-//! short ones by groups that are whole bytes, and single elements by loops over the bytes of the output. Where the elements
-//! of the next axis lie beside each other, `bit_columns.rs` transposes tiles.
+//! A row, which is all runs along the innermost axis, is copied by `bit_rows.rs`: long runs by chunks that are shifted
+//! into place, short ones by groups that are whole bytes, and single elements by loops over the bytes of the output. If
+//! the elements of the next axis lie side by side, `bit_columns.rs` transposes tiles.
 
-// Numbers of bits in a word and of bytes in memory fit whatever they are cast to.
+// Numbers of bits in a word and of bytes in memory fit into whatever they are cast to.
 #![allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)]
 
 use super::bit_columns::{Columns, LEAST_COLUMNS};
@@ -16,18 +17,18 @@ use crate::parts::{Part, Transfer};
 use crate::shape::MAX_RANK;
 use core::ops::Range;
 
-/// Steps along an axis of the input, and bits from one to the next.
+/// The extent of an axis of the input, and bits from one step to the next.
 #[derive(Clone, Copy, Default)]
 struct Axis {
     extent: i64,
     step: i64,
 }
 
-/// A piece as axes, the innermost first, over runs.
+/// A piece as axes over runs; the innermost axis comes first.
 struct Layout {
     axes: [Axis; MAX_RANK],
     rank: usize,
-    /// Bits from the source to the first run; of a run; and of the piece.
+    /// Bits from the source to the first run, bits of a run, and bits of the piece.
     begin: i64,
     run: i64,
     total: i64,
@@ -45,7 +46,7 @@ impl Layout {
             let is_split = axis == geometry.axis;
             let extent = if is_split { part.len } else { whole };
             let own = transfer.strides.and_then(|strides| strides.get(axis));
-            // The strides of axes of one step may overflow; they are not used.
+            // The strides of axes of extent 1 may overflow; they are not used.
             let step = own.map_or(packed, |stride| stride.wrapping_mul(size));
             if is_split {
                 layout.begin = layout.begin.wrapping_add(part.offset.wrapping_mul(step));
@@ -57,7 +58,7 @@ impl Layout {
         layout
     }
 
-    /// Adds an axis outside the others, or lengthens the run or the axis that it continues.
+    /// Adds an axis outside the others, or extends the run or the axis that it continues.
     fn push(&mut self, axis: Axis) {
         let last = self.rank.checked_sub(1).and_then(|last| self.axes.get_mut(last));
         match last {
@@ -75,7 +76,8 @@ impl Layout {
         }
     }
 
-    /// The columns that a row of the output begins, up to so many bits, if there are enough to transpose.
+    /// Returns the columns that begin with row `index` of the output, in up to `bits` bits, if they are worth
+    /// transposing.
     fn columns(
         &self,
         source: Source,
@@ -95,7 +97,7 @@ impl Layout {
         (columns.count >= LEAST_COLUMNS).then_some(columns)
     }
 
-    /// A row, and what may be read of it: what lies between runs that are less than a page apart.
+    /// Returns a row, and what may be read of it: everything between runs that are less than a page apart.
     fn row(&self, mut source: Source, has_holes: bool, index: i64, size: i64) -> Row {
         let (begin, Axis { extent, step }) = (self.row_begin(index), self.axis(0));
         let last = begin.wrapping_add(step.wrapping_mul(extent - 1));
@@ -111,7 +113,7 @@ impl Layout {
         axis.copied().unwrap_or(Axis { extent: 1, step: 0 })
     }
 
-    /// Bits from the source to the first run of a row of the innermost axis.
+    /// Returns the bits from the source to the first run of a row of the innermost axis.
     fn row_begin(&self, mut row: i64) -> i64 {
         let outer = self.axes.get(1..self.rank).unwrap_or_default();
         outer.iter().fold(self.begin, |begin, axis| {
@@ -122,10 +124,10 @@ impl Layout {
     }
 }
 
-/// Copies the bytes `bytes` of a piece, counted as it is packed.
+/// Copies the bytes `bytes` of a piece, counted as if it were packed.
 ///
 /// # Safety
-/// The elements that they hold must be readable and the bytes writable.
+/// The elements in them must be readable, and the bytes writable.
 #[inline(never)] // for its stack
 pub(super) unsafe fn copy(transfer: &Transfer<'_>, part: &Part, call: &Call, bytes: Range<usize>) {
     let size = i64::from(transfer.geometry.dtype.bits());
@@ -163,10 +165,10 @@ pub(super) unsafe fn copy(transfer: &Transfer<'_>, part: &Part, call: &Call, byt
 }
 
 impl Row {
-    /// Repeats one element, by runs of many.
+    /// Writes one element again and again, by runs of many.
     ///
     /// # Safety
-    /// As [`pack`].
+    /// As for `pack`.
     unsafe fn repeat(&self, call: &Call, out: &mut Writer, bits: i64) {
         // SAFETY: the caller's promise.
         let element = unsafe { self.source.read(self.begin, self.size) } & ones(self.size);
@@ -198,8 +200,8 @@ mod tests {
 
     const MEMORY_BYTES: usize = 64 << 10;
 
-    /// A piece: extents and strides from the outermost axis inward, which axis is split and where, and how many elements
-    /// come before the lowest.
+    /// A piece: extents and strides from the outermost axis inward, which axis is split and where, and how many
+    /// elements come before the lowest.
     #[derive(Debug, Clone)]
     struct Case {
         dtype: DType,
@@ -208,7 +210,7 @@ mod tests {
         offset: i64,
         len: i64,
         lead: i64,
-        /// Whether there is an axis more, the outermost or the innermost, of two steps with unmapped pages between them.
+        /// Whether there is one more axis, outermost or innermost, of two steps with unmapped pages between them.
         far: Option<bool>,
         cuts: [Index; 2],
         at_end: bool,
@@ -235,8 +237,8 @@ mod tests {
         }
     }
 
-    /// Copies a piece in three ranges, the last first, at each level, between pages that nobody may touch, and compares it
-    /// with its elements moved one by one.
+    /// Copies a piece in three ranges, the last one first, at each level, between pages that nobody may touch, and
+    /// compares it with its elements moved one by one.
     fn check(memory: &[Guarded; 3], mut case: Case) {
         let bits = usize::try_from(case.dtype.bits()).unwrap();
         let of = |elements: i64| usize::try_from(elements).unwrap() * bits;
@@ -278,7 +280,7 @@ mod tests {
         for level in levels() {
             call.machine.kernels = level::kernels_of(level);
             let target = memory[2].place(total, !case.at_end);
-            // SAFETY: so many bytes are there, and what the transfer says.
+            // SAFETY: that many bytes are there, and the input is as the transfer says.
             unsafe {
                 target.write_bytes(0xEE, total);
                 let part = Part { index: 0, offset: case.offset, len: case.len, target };
@@ -300,7 +302,7 @@ mod tests {
         }
     }
 
-    /// Axes that lie together or apart, stand still, or go backwards, in the order of the output or turned round.
+    /// Axes that are contiguous or not, repeat, or go backwards, in the order of the output or the reverse.
     fn cases() -> impl Strategy<Value = Case> {
         let stride =
             prop_oneof![4 => Just(1), 2 => 2..10i64, 1 => Just(-1), 1 => -9..0i64, 1 => Just(0)];

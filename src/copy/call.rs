@@ -19,7 +19,7 @@ use core::ptr::null_mut;
 pub(super) const PAGE_BYTES: usize = 4096;
 
 impl<'a> Shuffle<'a> {
-    /// Returns so many turns, beginning with a group.
+    /// Returns `count` turns from group `begin` on.
     fn turns(&self, begin: usize, count: usize) -> Turns<'a> {
         let program = self.program;
         let offset = program.group.from.wrapping_mul(begin.cast_signed());
@@ -100,7 +100,7 @@ impl Call {
         source.wrapping_offset(last).wrapping_add(bytes)
     }
 
-    /// Returns whether there may be a page between places that are so many bytes apart.
+    /// Returns whether there may be a page between two places that are `step` bytes apart.
     pub(super) fn is_far(&self, step: isize) -> bool {
         self.has_holes && step.unsigned_abs() >= PAGE_BYTES
     }
@@ -186,8 +186,7 @@ impl Call {
                 }
                 _ if self.past => self.staged_turns(all, &begins, begin..count, stages),
                 Some(first) if begin < first => {
-                    // A whole turn up to the first group that begins a line; the next turn makes some of its groups
-                    // again.
+                    // At least one whole turn; the first one that begins a line makes some groups again.
                     let head = begin..(begin + program.groups).max(first).min(count);
                     let reached = Self::turns(all, &begins, head, false);
                     Self::turns(all, &begins, first.min(reached)..count, false)
@@ -207,8 +206,7 @@ impl Call {
         let end = all.readable_end as usize;
         let from = program.group.from;
         if from < 0 {
-            // Windows of the first groups may reach beyond the end, and those of groups after the last lie below the
-            // input.
+            // First windows may reach beyond the end; those of groups after the last lie below the input.
             let first = top.saturating_sub(end).div_ceil(from.unsigned_abs());
             return first..(count + 1).saturating_sub(program.groups);
         }
@@ -255,8 +253,7 @@ impl Call {
         begin + made
     }
 
-    /// Copies groups by whole turns like `turns`, by way of stages, which have room for what turns write beyond their
-    /// groups.
+    /// Copies groups by whole turns by way of stages, which have room for what turns write beyond their groups.
     unsafe fn staged_turns(
         &self,
         all: &Shuffle<'_>,
@@ -279,7 +276,7 @@ impl Call {
             let turns = (div(left, program.groups) + 1).min(most);
             let some = (turns * program.groups).min(groups.end - done);
             let mut targets = [null_mut(); MAX_OUTPUTS];
-            // SAFETY: the caller's promise, and the stages have room for so many turns.
+            // SAFETY: the caller's promise, and the stages have room for that many turns.
             unsafe {
                 for (number, (slot, target)) in targets.iter_mut().zip(all.targets).enumerate() {
                     let target = target.wrapping_add(all.at + done * bytes);
@@ -301,21 +298,13 @@ impl Call {
     /// Returns how many groups come before all targets begin a line, if they do so together.
     fn groups_to_line(all: &Shuffle<'_>, begin: usize) -> Option<usize> {
         let bytes = all.program.group.bytes();
-        let first = all.targets.first().map_or(0, |target| *target as usize % LINE_BYTES);
-        if all.targets.iter().any(|target| *target as usize % LINE_BYTES != first) {
-            return None;
-        }
-        let over = (first + all.at + begin * bytes).wrapping_neg() % LINE_BYTES;
-        // The fewest groups of which `over` bytes complete a line: modulo a line, the odd part of `bytes` has an
-        // inverse.
-        let (twos, odd) = (bytes.trailing_zeros(), bytes >> bytes.trailing_zeros());
-        if over.trailing_zeros() < twos && over != 0 {
-            return None;
-        }
-        let inverse = (0..2).fold(odd, |inverse, _| {
-            inverse.wrapping_mul(2usize.wrapping_sub(odd.wrapping_mul(inverse)))
-        });
-        Some((over >> twos).wrapping_mul(inverse) % (LINE_BYTES >> twos.min(6)))
+        let at = |target: &*mut u8| *target as usize + all.at + begin * bytes;
+        let first = all.targets.first().map_or(0, at);
+        let are_alike = all
+            .targets
+            .iter()
+            .all(|target| at(target).wrapping_sub(first).is_multiple_of(LINE_BYTES));
+        units_to_line(first, bytes).filter(|_| are_alike)
     }
 
     /// Copies groups unit by unit.
@@ -352,21 +341,18 @@ impl Call {
         (self.machine.kernels.prefetch)(source, rows, from, bytes);
     }
 
-    /// Transposes a block: past the caches directly if all targets begin lines, and otherwise by way of stages.
+    /// Transposes a block: past the caches if all targets begin lines.
     ///
     /// # Safety
     /// As for the kernel.
-    pub(super) unsafe fn transpose(&self, block: &Block<'_>, stages: &mut Stages) {
-        let kernels = self.machine.kernels;
-        let [through, by_lines] = kernels.transpose(block);
+    pub(super) unsafe fn transpose(&self, block: &Block<'_>) {
+        let [through, by_lines] = self.machine.kernels.transpose(block);
         // SAFETY: the caller's promise.
         unsafe {
-            if !self.past || block.rows * block.tile.unit < 2 * LINE_BYTES {
-                through(block);
-            } else if block.begins_lines() {
+            if self.past && block.rows * block.tile.unit >= 2 * LINE_BYTES && block.begins_lines() {
                 through(&block.skip(by_lines(block)));
             } else {
-                stages.transpose(block, through, kernels);
+                through(block);
             }
         }
     }
@@ -379,8 +365,20 @@ impl Call {
     }
 }
 
-/// Returns whether there may be pages between elements of the input: in order of stride, each axis must begin less than
-/// a page behind what the smaller ones reach.
+/// Returns the fewest units after which what begins at an address begins a line: modulo a line, the odd part of a unit's
+/// bytes has an inverse.
+pub(super) fn units_to_line(address: usize, unit: usize) -> Option<usize> {
+    let (over, twos) = (address.wrapping_neg() % LINE_BYTES, unit.trailing_zeros().min(6));
+    let odd = unit >> twos;
+    let inverse = (0..2).fold(odd, |inverse, _| {
+        inverse.wrapping_mul(2usize.wrapping_sub(odd.wrapping_mul(inverse)))
+    });
+    let units = (over >> twos).wrapping_mul(inverse) % (LINE_BYTES >> twos);
+    over.is_multiple_of(1 << twos).then_some(units)
+}
+
+/// Returns whether there may be pages between elements of the input. There are none if, in order of stride, each axis
+/// begins less than a page behind what the smaller ones reach.
 fn has_holes(transfer: &Transfer<'_>) -> bool {
     let geometry = &transfer.geometry;
     let Some(strides) = transfer.strides else { return false };

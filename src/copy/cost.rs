@@ -81,8 +81,7 @@ pub(super) fn of_program(call: &Call, program: &Program) -> usize {
     stage + program.cost()
 }
 
-/// Returns the cost of transposing tiles; `None` if there is no tile of such units, or there are too few rows or
-/// columns.
+/// Returns the cost of transposing tiles; `None` if no tile has such units, or there are too few rows or columns.
 pub(super) fn of_transpose(
     call: &Call,
     unit: usize,

@@ -1,9 +1,8 @@
-//! What a CPU says about itself: who made it, which registers it and the operating system have, and how large its
-//! caches are.
+//! What a CPU says about itself: its vendor, the registers that it and the operating system have, and its caches.
 //!
-//! All of it is a pure function of the words that CPUID and XGETBV give ([`Cpu::read`]), so that tests can ask about
-//! CPUs that are not there. A level counts only if the operating system keeps its registers when it switches threads,
-//! which is what XGETBV says: a CPU may have AVX-512 without the kernel knowing about it.
+//! All of this is a pure function of the words that CPUID and XGETBV return ([`Cpu::read`]), so tests can ask about
+//! other CPUs. A level counts only if the operating system saves its registers when it switches threads, which XGETBV
+//! tells: a CPU may have AVX-512 without the kernel knowing about it.
 
 use super::level::Level;
 use super::machine::Vendor;
@@ -15,7 +14,7 @@ pub(super) struct Cpu {
     pub family: u32,
     /// The highest level that the CPU and the operating system have.
     pub level: Level,
-    /// Bytes of a core's own second-level cache, and of the third-level one; 0 if there is none, or it is not known.
+    /// Bytes of a core's own second-level cache, and of the third-level cache; 0 if there is none, or it is unknown.
     pub second: usize,
     pub third: usize,
 }
@@ -31,19 +30,19 @@ impl Cpu {
         third: 0,
     };
 
-    /// This CPU. Under a hypervisor the question takes microseconds.
+    /// Returns this CPU. Under a hypervisor, that takes microseconds.
     #[cfg(target_arch = "x86_64")]
     pub(super) fn this() -> Self {
         Self::read(x86_64::cpuid, x86_64::xgetbv)
     }
 
-    /// This CPU.
+    /// Returns this CPU.
     #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
     pub(super) fn this() -> Self {
         Self { level: Level::Neon, ..Self::UNKNOWN }
     }
 
-    /// This CPU.
+    /// Returns this CPU.
     #[cfg(not(any(
         target_arch = "x86_64",
         all(target_arch = "aarch64", target_endian = "little")
@@ -61,28 +60,28 @@ mod x86_64 {
     use super::{Cpu, Level, Vendor};
     use core::arch::x86_64::{__cpuid_count, _xgetbv, CpuidResult};
 
-    /// The words EAX, EBX, ECX and EDX of a leaf and its part.
+    /// Returns the words EAX, EBX, ECX and EDX of a leaf and its part.
     pub(super) fn cpuid(leaf: u32, part: u32) -> [u32; 4] {
         // SAFETY: every x86-64 CPU has the instruction.
         let CpuidResult { eax, ebx, ecx, edx } = unsafe { __cpuid_count(leaf, part) };
         [eax, ebx, ecx, edx]
     }
 
-    /// Which registers the operating system keeps. Call it only where CPUID says OSXSAVE.
+    /// Returns which registers the operating system saves. Call it only if CPUID says OSXSAVE.
     pub(super) fn xgetbv() -> u64 {
         #[target_feature(enable = "xsave")]
         fn read() -> u64 {
-            // SAFETY: register 0 is there wherever the instruction is.
+            // SAFETY: register 0 exists wherever the instruction does.
             unsafe { _xgetbv(0) }
         }
-        // SAFETY: OSXSAVE tells that there is XSAVE, and that it is switched on.
+        // SAFETY: OSXSAVE says that there is XSAVE, and that it is switched on.
         unsafe { read() }
     }
 
     const EXTENDED: u32 = 0x8000_0000;
 
     impl Cpu {
-        /// What the words say. `xgetbv` is called only if there is that instruction.
+        /// Returns what the words say. `xgetbv` is called only if the CPU has that instruction.
         pub(in super::super) fn read(
             cpuid: impl Fn(u32, u32) -> [u32; 4],
             xgetbv: impl Fn() -> u64,
@@ -127,13 +126,13 @@ mod x86_64 {
     const AVX512BW: u32 = 30;
     const AVX512VL: u32 = 31;
     const AVX512_VBMI: u32 = 1;
-    // Bits of XCR0: registers of 16 and 32 bytes; and masks, and all of 64 bytes.
+    // Bits of XCR0: registers of 16 and of 32 bytes; then masks, and everything of 64 bytes.
     const YMM: u64 = 0b110;
     const ZMM: u64 = YMM | 0b1110_0000;
 
-    /// Bytes of the data caches by their level.
+    /// Returns the bytes of the data caches by their level.
     fn caches(cpuid: &impl Fn(u32, u32) -> [u32; 4]) -> [usize; 4] {
-        // Where the one leaf has nothing, the other, of the same format, may.
+        // If one leaf is empty, the other one, of the same format, may not be.
         let [first, ..] = cpuid(4, 0);
         let leaf = if first.trailing_zeros() >= 5 { EXTENDED + 0x1D } else { 4 };
         let [highest, ..] = cpuid(leaf & EXTENDED, 0);
@@ -142,7 +141,7 @@ mod x86_64 {
             let [a, b, c, _] = cpuid(leaf, part);
             let field = |low: u32, bits: u32| (b >> low & ((1 << bits) - 1)) as usize + 1;
             let bytes = field(22, 10) * field(12, 10) * field(0, 12) * (c as usize + 1);
-            // No more caches, data, instructions, both.
+            // No more caches, data, instructions, or both.
             let kind = a & 31;
             if let (1 | 3, Some(slot)) = (kind, sizes.get_mut((a >> 5 & 7) as usize)) {
                 *slot = bytes;

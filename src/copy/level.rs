@@ -1,4 +1,4 @@
-//! The kernels of each level of CPU features: every one of them written once, over the level's registers.
+//! The kernels of each level of CPU features. Each kernel is written only once, over the level's registers.
 
 use super::bit_columns::{self, Columns};
 use super::bit_rows::{self, Row, Writer};
@@ -11,7 +11,7 @@ use super::tile::{self, Block};
 use super::vector::{Vector, LINE_BYTES};
 use core::ops::Range;
 
-/// Instructions and registers that kernels are written for, each with all those before it of the same architecture.
+/// Instructions and registers that kernels are written for; each level includes those before it on its architecture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[cfg_attr(not(any(test, libsplit_test_switch)), allow(dead_code))] // those of other architectures
 pub(super) enum Level {
@@ -21,13 +21,13 @@ pub(super) enum Level {
     Neon,
     /// x86-64: AVX2 and BMI2.
     Avx2,
-    /// x86-64: AVX-512 F, BW, VL and VBMI, which picks bytes.
+    /// x86-64: AVX-512 F, BW, VL, and VBMI, which picks bytes.
     Avx512,
 }
 
 pub(super) type Transpose = unsafe fn(&Block<'_>) -> usize;
 
-/// What a level has. What each kernel needs of its caller is said where it is written.
+/// The kernels of a level. What each one requires of its caller is documented where it is written.
 pub(super) struct Kernels {
     #[cfg_attr(not(any(test, libsplit_test_switch)), allow(dead_code))]
     pub level: Level,
@@ -38,21 +38,21 @@ pub(super) struct Kernels {
     pub copy: unsafe fn(*const u8, *mut u8, usize),
     pub copy_runs: unsafe fn(&Runs),
     pub stream_runs: unsafe fn(&Runs, *const u8),
-    /// By the power of two that units are once rows are merged: through the caches, and past them by whole
-    /// lines. They return how many rows they have done.
+    /// By the power of two of a unit's bytes once rows are merged: through the caches, and past them by whole lines.
+    /// They return how many rows they have done.
     pub transpose: [[Transpose; 2]; 5],
-    /// The same where rows are merged, from units of 2 to 8 bytes.
+    /// The same if rows are merged, for units of 2 to 8 bytes.
     pub transpose_merged: [[Transpose; 2]; 3],
-    /// Of elements that share bytes: rows, and columns of 4 bits and of 2.
+    /// For elements that share bytes: rows; columns of 4 bits, and of 2.
     pub pack_bits: unsafe fn(&Row, &mut Writer, Range<i64>),
     pub transpose_bits: [unsafe fn(&Columns, &mut Writer); 2],
-    /// Asks for what is read later: a place, rows, bytes from one to the next, and of each.
+    /// Prefetches rows for later: where they begin, how many, bytes from one to the next, and bytes of each.
     pub prefetch: fn(*const u8, usize, isize, usize),
     pub fence: fn(),
 }
 
 impl Kernels {
-    /// The kernels that transpose such a block.
+    /// Returns the kernels that transpose this block.
     pub(super) fn transpose(&self, block: &Block<'_>) -> [Transpose; 2] {
         let power = block.tile.wide().trailing_zeros() as usize;
         let merged = if block.tile.merged > 1 {
@@ -64,14 +64,14 @@ impl Kernels {
     }
 }
 
-/// A function with the features of a level around each kernel: `$words` is the register of programs that pick words,
-/// `$moves` that of runs, `$vector` that of all else.
+/// Wraps each kernel in a function that has the features of a level. `$words` is the register of programs that pick
+/// words, `$moves` that of runs, and `$vector` that of everything else.
 macro_rules! kernels {
     ($level:ident, $name:literal, $vector:ty, $words:ty, $moves:ty, [$(#[$feature:meta])?], $transposes:ident, $bits:ident) => {{
         type V = $vector;
         $(#[$feature])?
         unsafe fn copy(source: *const u8, target: *mut u8, bytes: usize) {
-            // SAFETY: what the kernel needs, and the CPU has the features.
+            // SAFETY: as the kernel requires, and the CPU has the features.
             unsafe { runs::copy::<$moves>(source, target, bytes) }
         }
         $(#[$feature])?
@@ -142,14 +142,14 @@ macro_rules! kernels {
     };
 }
 
-/// Bits are shifted in words; compilers make the most of a level's registers, and nothing more of wider ones.
+/// Bits are shifted in words. Compilers use a level's registers well for this, and gain nothing from wider ones.
 macro_rules! bits {
     ($name:ident, [$(#[$feature:meta])?]) => {
         mod $name {
             use super::*;
             $(#[$feature])?
             pub(super) unsafe fn pack(row: &Row, out: &mut Writer, bits: Range<i64>) {
-                // SAFETY: what the kernel needs, and the CPU has the features.
+                // SAFETY: as the kernel requires, and the CPU has the features.
                 unsafe { bit_rows::pack(row, out, bits) }
             }
             $(#[$feature])?
@@ -188,7 +188,7 @@ static AVX2: Kernels = kernels!(
     by_tiles,
     avx2_bits
 );
-// Runs gain nothing from wider registers, which lie in two lines more often.
+// Runs gain nothing from wider registers, which more often lie across two lines.
 #[cfg(all(target_arch = "x86_64", feature = "avx512"))]
 static AVX512: Kernels = kernels!(
     Avx512,
@@ -201,7 +201,7 @@ static AVX512: Kernels = kernels!(
     avx2_bits
 );
 
-/// The kernels of a level, or of the highest below it that this build has.
+/// Returns the kernels of a level, or of the highest level below it that this build has.
 pub(super) fn kernels_of(level: Level) -> &'static Kernels {
     match level {
         #[cfg(all(target_arch = "aarch64", target_endian = "little"))]

@@ -1,74 +1,72 @@
-//! What is decided by the machine: every number that was found by measuring, and the one table of CPU models.
+//! What depends on the machine: every number that was found by measuring, and the one table of CPU models.
 //!
-//! What a CPU can do and how large its caches are decides; a model has a row only where that is not enough. `make tune`
-//! measures a row.
+//! A CPU's features and caches decide; a model has a row only where that is not enough. `make tune` measures one.
 
 use super::cpu::Cpu;
 use super::level::{kernels_of, Kernels, Level};
 use core::ptr::from_ref;
 use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering::Relaxed};
 
-/// Tasks, and the ranges that they take, are at least this long: less is not worth handing to another thread.
+/// Tasks, and the ranges that they take, have at least this much: less is not worth handing to another thread.
 pub(super) const TASK_BYTES: usize = 256 << 10;
-/// Tasks, where the caller leaves their number to the library.
+/// The number of tasks if the caller leaves it to the library.
 pub(super) const DEFAULT_TASKS: usize = 16;
-/// A task that has less of each piece spends its time on setting them up.
+/// A task that has less of each piece spends its time on setting pieces up.
 pub(super) const TASK_PIECE_BYTES: usize = 2 << 10;
-/// Walking past a piece takes as long as copying this.
+/// Passing over a piece takes as long as copying this much.
 pub(super) const WALK_BYTES: usize = 64;
-/// Fewer rows than this are cut anywhere among threads, more of them between rows.
+/// Fewer rows than this are divided among threads anywhere, more of them only between rows.
 pub(super) const MANY_ROWS: usize = 64;
 
-/// Fewer bytes of few packed rows are copied run by run, without a look at anything else.
+/// Up to this many bytes of few packed rows are copied run by run, with no further decisions.
 pub(super) const SMALL_BYTES: usize = 128 << 10;
-/// Outputs of fewer bytes stay in the caches, however small these say they are.
+/// Up to this many bytes of output stay in the caches, however small these say they are.
 pub(super) const LEAST_PAST_BYTES: usize = 1 << 20;
-/// So far ahead of what is sent past the caches its input is asked for.
+/// The prefetch distance of what is sent past the caches.
 pub(super) const PREFETCH_BYTES: usize = 2 << 10;
-/// Runs that take turns on their way past the caches, and how much of each: as many places as CPUs fetch ahead of.
+/// How many runs are interleaved on their way past the caches, and bytes of each: as many places as CPUs prefetch from.
 pub(super) const INTERLEAVED_RUNS: usize = 16;
 pub(super) const INTERLEAVED_BYTES: usize = 256;
-/// Shorter runs are put together before they are sent past the caches.
-pub(super) const LEAST_STREAMED_BYTES: usize = 256;
+/// Shorter runs are joined before they are sent past the caches.
+pub(super) const LEAST_STREAMED_BYTES: usize = 128;
 
-/// Rows are taken in blocks of so many bytes of input, so that pieces that share lines find them in the first-level cache.
+/// Bytes of input in a block of rows, so that pieces that share lines find them in the first-level cache.
 pub(super) const BLOCK_BYTES: usize = 16 << 10;
-/// The same if runs are longer than [`LONG_RUN_BYTES`]: these share few lines.
+/// The same if runs are longer than [`LONG_RUN_BYTES`]: such runs share few lines.
 pub(super) const LONG_BLOCK_BYTES: usize = 256 << 10;
 pub(super) const LONG_RUN_BYTES: usize = 1 << 10;
-/// Bytes of each column that are transposed in a block: whole lines, and several.
+/// Bytes of each column that are transposed in a block: several whole lines.
 pub(super) const COLUMN_BYTES: usize = 1024;
-/// Of a piece that others share lines with, so much is taken at a time.
+/// A round has at least half of this for each piece, if pieces may share lines.
 pub(super) const LEAST_ROUND_BYTES: usize = 32 << 10;
 
-/// Fewer units are not worth the tables of a program, which take about as many cycles.
+/// Fewer units are not worth the tables of a program, which take about as many cycles to make.
 pub(super) const LEAST_PROGRAM_UNITS: usize = 1 << 10;
-/// Longer units are runs.
+/// Units of this size and longer are copied as runs.
 pub(super) const LONGEST_UNIT_BYTES: usize = 128;
-/// Less of a piece is copied unit by unit.
+/// Pieces of fewer bytes are copied unit by unit.
 pub(super) const LEAST_BYTES: usize = 256;
 
-/// Turns of a program that each of its sets makes before the next set does: so that indices are not loaded for every turn,
-/// and lines not read far out of their order.
+/// How many turns of a program a set runs before the next one does: indices stay, and lines are read nearly in order.
 pub(super) const TURNS_OF_SET: usize = 4;
 
 /// Costs are in sixteenths of a cycle for a line of output.
 pub(super) const CYCLE: usize = 16;
-/// Beginning with some units.
+/// Starting on some units.
 pub(super) const CALL_COST: usize = 20 * CYCLE;
-/// A load and a store of a run that is shorter than a line.
+/// A load and a store of a run shorter than a line.
 pub(super) const RUN_COST: usize = 26;
-/// A load of a window, which may lie in two lines, and a pick from it.
+/// A load of a window, which may lie across two lines; and a pick from it.
 pub(super) const LOAD_COST: usize = 26;
 pub(super) const PICK_COST: usize = 16;
 /// A program that costs no more for a line is not compared with others.
 pub(super) const CHEAP_LINE: usize = 96;
 /// A store of a register.
 pub(super) const STORE_COST: usize = 16;
-/// The way through a buffer, for a line that is not made whole.
+/// The detour by way of a stage, for a line that is not made whole.
 pub(super) const STAGE_COST: usize = 128;
 
-/// Who made a CPU.
+/// The maker of a CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
 pub(super) enum Vendor {
@@ -78,7 +76,7 @@ pub(super) enum Vendor {
 }
 
 impl Vendor {
-    /// The vendor whose name these words are, four letters each.
+    /// Returns the vendor whose name these words spell, four letters each.
     #[cfg(target_arch = "x86_64")]
     pub(super) fn named(words: [u32; 3]) -> Self {
         let [a, b, c] = words.map(u32::to_le_bytes);
@@ -90,20 +88,20 @@ impl Vendor {
     }
 }
 
-/// What a model differs in.
+/// What distinguishes a model.
 pub(super) struct Model {
     pub name: &'static str,
     vendor: Vendor,
     family: u32,
-    /// The level that tells models of one family apart.
+    /// The level, which tells apart models of one family.
     level: Level,
-    /// Bytes of inputs and outputs that are quicker through the caches: eighths of the third-level one, and no more than
-    /// eighths of the second-level one.
+    /// Bytes of inputs and outputs up to which the caches are quicker: in eighths of the third-level cache, but no more
+    /// than this in eighths of the second-level one.
     third_eighths: usize,
     second_eighths: usize,
 }
 
-/// Any other machine comes last.
+/// The last row is for any other machine.
 pub(super) static MODELS: [Model; 5] = [
     Model {
         name: "zen3",
@@ -148,34 +146,34 @@ pub(super) static MODELS: [Model; 5] = [
     },
 ];
 
-/// Their names, between spaces.
+/// The names of the rows, separated by spaces.
 #[cfg(any(test, libsplit_test_switch))]
 pub(super) const MODEL_NAMES: &core::ffi::CStr = c"zen3 zen4 zen5 xeon other";
 
-/// Bytes of the third-level cache of a machine that does not say; and the most that is believed, for virtual machines say
-/// what their host has.
+/// Bytes of the third-level cache of a machine that does not say; and the most that is believed, because virtual
+/// machines report what their host has.
 const UNKNOWN_THIRD_BYTES: usize = 16 << 20;
 const MOST_THIRD_BYTES: usize = 64 << 20;
 
-/// Bytes of the second-level and the third-level cache, given what the machine says.
+/// Returns the bytes of the second-level and the third-level cache that are assumed, given what the machine says.
 fn believed(second: usize, third: usize) -> [usize; 2] {
     let third = if third == 0 { UNKNOWN_THIRD_BYTES } else { third.min(MOST_THIRD_BYTES) };
     [if second == 0 { LEAST_PAST_BYTES / 2 } else { second }, third]
 }
 
-/// By how many powers of two tests lower thresholds.
+/// How many powers of two tests lower thresholds by.
 #[cfg(any(test, libsplit_test_switch))]
 const LOW_POWER: usize = 10;
 
-/// A machine: which kernels it runs, and what was measured on it.
+/// A machine: the kernels that it runs, and what was measured on it.
 #[derive(Clone, Copy)]
 pub(super) struct Machine {
     pub kernels: &'static Kernels,
     pub model: &'static Model,
-    /// Bytes of inputs and outputs together that are quicker through the caches.
+    /// Bytes of inputs and outputs together up to which the caches are quicker.
     pub cached_bytes: usize,
     pub second_bytes: usize,
-    /// How many powers of two less large copies are than they seem: none, unless tests ask for it.
+    /// How many powers of two thresholds are lowered by: none, unless tests ask for it.
     shrunk: usize,
 }
 
@@ -207,11 +205,11 @@ impl Machine {
         }
     }
 
-    /// The machine that this runs on.
+    /// Returns the machine that this runs on.
     #[inline]
     pub(super) fn here() -> Self {
         let kernels = KERNELS.load(Relaxed);
-        // SAFETY: NULL, or what was stored below.
+        // SAFETY: NULL, or what `put` has stored.
         match unsafe { kernels.as_ref() } {
             Some(kernels) => {
                 let [.., other] = &MODELS;
@@ -228,10 +226,10 @@ impl Machine {
         }
     }
 
-    /// The kernels of the machine that this runs on.
+    /// Returns the kernels of the machine that this runs on.
     #[inline]
     pub(super) fn kernels() -> &'static Kernels {
-        // SAFETY: NULL, or what was stored below.
+        // SAFETY: NULL, or what `put` has stored.
         unsafe { KERNELS.load(Relaxed).as_ref() }.unwrap_or_else(|| Self::find().kernels)
     }
 
@@ -243,9 +241,8 @@ impl Machine {
         machine
     }
 
-    /// Takes this machine for another: with the kernels of a level, with what a model's row says, or with thresholds so low
-    /// that small copies go the ways of large ones. Returns whether the CPU has what the words ask for; `None` if one is
-    /// unknown.
+    /// Returns a machine like this one, but with a level's kernels, a model's row, or thresholds so low that small
+    /// copies take the ways of large ones. It is an error if the CPU lacks the level; `None` if a word is not known.
     #[cfg(any(test, libsplit_test_switch))]
     pub(super) fn of_words(words: &str) -> Option<Result<(Self, usize), ()>> {
         let cpu = Cpu::this();
@@ -282,7 +279,7 @@ impl Machine {
         self.put(number);
     }
 
-    /// Whether a copy of so many bytes is small.
+    /// Returns whether a copy of `bytes` bytes is small.
     #[inline]
     pub(super) fn is_small(bytes: usize) -> bool {
         bytes <= SMALL_BYTES >> (MODEL.load(Relaxed) >> 8)
@@ -295,19 +292,19 @@ impl Machine {
         KERNELS.store(from_ref(self.kernels).cast_mut(), Relaxed);
     }
 
-    /// A threshold in bytes, or another number, as tests may have lowered it.
+    /// Returns a threshold, in bytes or anything else, which tests may have lowered.
     #[inline]
     pub(super) fn threshold(&self, number: usize) -> usize {
         number >> self.shrunk
     }
 
-    /// The name of the row of the table.
+    /// Returns the name of its row in the table.
     pub(super) fn name(&self) -> &'static str {
         self.model.name
     }
 }
 
-/// The levels that this CPU and this build have.
+/// Returns the levels that this CPU and this build have.
 #[cfg(test)]
 pub(super) fn levels() -> Vec<Level> {
     let all = [Level::Portable, Level::Neon, Level::Avx2, Level::Avx512];
@@ -316,14 +313,13 @@ pub(super) fn levels() -> Vec<Level> {
         .collect()
 }
 
-/// What `make tune` needs of the engine.
+/// What `make tune` needs from the engine.
 #[cfg(feature = "tune")]
 pub mod tune {
     use super::{believed, Cpu, Machine, Relaxed, CACHED};
     use core::fmt::Debug;
 
-    /// Makes the copies of this process go past the caches as soon as outputs are large enough, or never, or as the table
-    /// says.
+    /// Makes this process copy past the caches as soon as outputs are large enough, or never, or as the table says.
     pub fn force_past(past: Option<bool>) {
         let cached = match past {
             Some(true) => 0,
@@ -334,8 +330,8 @@ pub mod tune {
         CACHED.store(cached, Relaxed);
     }
 
-    /// Returns the vendor, the family and the level of this CPU, and the bytes of its second-level and third-level caches, as
-    /// a row of the table counts them.
+    /// Returns the vendor, the family and the level of this CPU, and the bytes of its second-level and third-level
+    /// caches that the table assumes.
     #[must_use]
     pub fn describe_cpu() -> (impl Debug, u32, impl Debug, [usize; 2]) {
         let Cpu { vendor, family, level, second, third } = Cpu::this();
@@ -343,7 +339,7 @@ pub mod tune {
     }
 }
 
-/// CPUs as their owners have published the words of their CPUID, and the CPU that the tests run on.
+/// CPUs whose owners have published their CPUID words, and the CPU that the tests run on.
 #[cfg(all(test, target_arch = "x86_64"))]
 mod tests {
     use super::{kernels_of, Cpu, Level, Machine, Vendor, MODELS};
@@ -351,7 +347,7 @@ mod tests {
     const KIB: usize = 1 << 10;
     const MIB: usize = 1 << 20;
 
-    /// The registers that the operating system keeps: all of them, those of AVX, and those of SSE.
+    /// The registers that the operating system saves: all of them, those of AVX, and those of SSE.
     const ALL: u64 = 0xE7;
     const AVX: u64 = 7;
     const SSE: u64 = 3;
@@ -460,10 +456,10 @@ mod tests {
         gets(cpu(ZEN5, ALL), "zen5", Level::Avx512, MIB);
         gets(cpu(SAPPHIRE_RAPIDS, ALL), "xeon", Level::Avx512, 2 * MIB);
         gets(cpu(ALDER_LAKE, ALL), "xeon", Level::Avx512, 1280 * KIB);
-        // Where the operating system does not keep the registers of AVX-512.
+        // The operating system does not save the registers of AVX-512, or of AVX.
         gets(cpu(SAPPHIRE_RAPIDS, AVX), "other", Level::Avx2, 2 * MIB);
         gets(cpu(ZEN5, SSE), "other", Level::Portable, MIB);
-        // A family, and a maker, that nobody has measured.
+        // A family, and a vendor, that nobody has measured.
         gets(Cpu { family: 0x1B, ..cpu(ZEN5, ALL) }, "other", Level::Avx512, MIB);
         gets(Cpu { vendor: Vendor::Other, ..cpu(ZEN3, ALL) }, "other", Level::Avx2, 512 * KIB);
     }
@@ -521,7 +517,7 @@ mod tests {
         assert!(machine.cached_bytes > 0 && machine.second_bytes > 0);
     }
 
-    /// The standard library and the kernel read the same words by code of their own.
+    /// The standard library and the kernel read the same words with code of their own.
     #[test]
     fn this_cpu_is_what_others_say_it_is() {
         let this = Cpu::this();

@@ -254,8 +254,7 @@ struct Joined {
     step: Option<isize>,
 }
 
-/// Returns the pieces of a transfer, with those that continue each other joined: each line of output is written only
-/// once.
+/// Returns the pieces of a transfer; those that continue each other are joined, so each line is written only once.
 fn joined<'a>(transfer: &'a Transfer<'a>) -> impl Iterator<Item = Joined> + 'a {
     let mut parts = transfer.parts.iter().peekable();
     core::iter::from_fn(move || {

@@ -1,4 +1,4 @@
-//! The level of NEON, which every 64-bit Arm CPU has: registers of one lane.
+//! The level of NEON, which every 64-bit Arm CPU has, with registers of one lane.
 
 use super::vector::{Vector, LANE_BYTES};
 use core::arch::aarch64::*;
@@ -40,7 +40,7 @@ impl Vector for uint8x16_t {
     }
     #[inline(always)]
     unsafe fn shuffle(self, index: Self) -> Self {
-        // SAFETY: every CPU has the instruction. Numbers of no byte give 0.
+        // SAFETY: every CPU has the instruction. Indices of no byte give 0.
         unsafe { vqtbl1q_u8(self, index) }
     }
     #[inline(always)]

@@ -1,8 +1,7 @@
 //! The normal form of a piece: axes over units of bytes that are contiguous in the input and in the output.
 //!
-//! Axes of extent 1 are dropped, those that run backwards in the output are flipped, all are sorted by their step in
-//! the output, and neighbours that continue each other are joined. The innermost axes that continue the unit become
-//! part of it.
+//! Axes of extent 1 are dropped, those that run backwards in the output are flipped, all are sorted by step in the
+//! output, and neighbours that continue each other are joined, the innermost ones with the unit.
 
 use super::vector::LINE_BYTES;
 use crate::math::isize_of;
@@ -54,8 +53,8 @@ impl Nest {
         self.axes.get(..self.rank).unwrap_or_default()
     }
 
-    /// Sets this to the normal form of a piece of whole bytes. If `step` is given, its steps along the split axis are
-    /// that many bytes apart in the output.
+    /// Sets this to the normal form of a piece of whole bytes. `step`, if given, is the split axis's step in the
+    /// output.
     #[inline(never)]
     pub(super) fn make(&mut self, transfer: &Transfer<'_>, part: &Part, step: Option<isize>) {
         let geometry = &transfer.geometry;

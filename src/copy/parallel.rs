@@ -1,10 +1,9 @@
 //! How the work of one call is shared among the caller's threads.
 //!
-//! The idea: each task has a share, and helps others when it is done. It takes the first half of what is
-//! left of its own, then of that, and so on, and then the same of the others' in turn. So a thread that wakes
-//! up late, or has its core taken from it, costs what it does not do; where all are on time, each stays with
-//! what is near, as in other operators, in its own caches; and ranges are long, but for the last ones, for
-//! which others wait.
+//! The idea: each task has a share, and helps others when its own is done. It takes the first half of what is left of
+//! its share, then half of the rest, and so on, and then does the same with the others' shares in turn. So a thread
+//! that wakes up late, or loses its core for a while, costs only what it does not do; if all are on time, each stays
+//! with what is near, in its own caches; and ranges are long, except for the last ones, for which others wait.
 
 #![forbid(unsafe_code)]
 
@@ -14,14 +13,14 @@ use crate::math::{div, div_ceil, next_multiple};
 use core::ops::Range;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-/// Runs the tasks of one call, on whatever threads it has.
+/// Runs the tasks of a call on threads of its own choice.
 pub trait Executor: Sync {
-    /// The most tasks that are of use at a time; 0 = the library chooses.
+    /// Returns how many tasks are useful at a time; 0 lets the library choose.
     fn max_tasks(&self) -> usize {
         0
     }
 
-    /// Whether outputs may be stored past the caches.
+    /// Returns whether outputs may be stored past the caches.
     fn streaming(&self) -> Streaming {
         Streaming::Auto
     }
@@ -30,50 +29,48 @@ pub trait Executor: Sync {
     /// returns after the last has finished.
     ///
     /// # Errors
-    /// A number other than 0 of the executor's own, if it could not run them all.
+    /// Any number but 0, with a meaning of the executor's own, if it could not run them all.
     fn parallel_for(&self, count: usize, task: &(dyn Fn(usize) + Sync)) -> Result<(), i32>;
 }
 
-/// Whether outputs are stored past the caches, which is faster where the caches do not hold them,
-/// but leaves them in memory only.
+/// Whether outputs are stored past the caches: faster if these cannot hold them, but it leaves them in memory only.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Streaming {
-    /// Where that is faster.
+    /// If that is faster.
     #[default]
     Auto,
-    /// The outputs are read soon after the copy: only from twice that size on.
+    /// The outputs are read soon after the copy: only from twice the usual size on.
     OutputsReadNext,
-    /// Not at all.
+    /// Never.
     Never,
 }
 
-/// The most tasks of one call: one bit each of a word.
+/// The most tasks of one call: one bit of a word for each.
 const MAX_TASKS: usize = 64;
-/// How much work there is, and how it may be cut.
+/// How much work there is, and how it may be divided.
 pub(super) struct Work {
     pub bytes: usize,
-    /// What the ranges of tasks count, from 0 on.
+    /// The number of units, of which tasks take ranges.
     pub units: usize,
-    /// Tasks end at multiples of this many units.
+    /// Ranges end at multiples of this many units.
     pub granule: usize,
-    /// Bytes that are worth what each range costs.
+    /// Ranges of fewer bytes are not worth what a range costs.
     pub least: usize,
 }
 
-/// Whether more than one task may be worth it.
+/// Returns whether more than one task may be worth it.
 pub(super) fn is_of_use(executor: Option<&dyn Executor>, bytes: usize) -> bool {
     executor.is_some_and(|executor| executor.max_tasks() != 1)
         && bytes >= 2 * Machine::here().threshold(TASK_BYTES)
 }
 
-/// The most tasks that are of use for so many bytes.
+/// Returns the most tasks that are of use for `bytes` bytes.
 pub(super) fn most_tasks(bytes: usize) -> usize {
     (bytes / TASK_BYTES).clamp(1, MAX_TASKS)
 }
 
-/// Runs `body` over all units, in ranges that the executor's tasks take one after the other, or at once
-/// where that is as quick.
+/// Runs `body` over all units: in ranges that tasks take one after the other, or at once if that is as quick.
 #[inline(never)] // once in the library
 pub(super) fn run(
     executor: Option<&dyn Executor>,
@@ -96,7 +93,7 @@ pub(super) fn run(
     Ok(())
 }
 
-/// The same in so many tasks, and so many ranges at the most.
+/// Runs `body` in `tasks` tasks, and in at most `most` ranges.
 #[inline(never)] // for its stack
 fn run_tasks(
     executor: &dyn Executor,
@@ -129,10 +126,10 @@ fn run_tasks(
     }
 }
 
-/// The parts that tasks begin in, of which threads take the first half of what is left: much at first, for
-/// each new range costs some tenths of a microsecond, little in the end, for others wait for it.
+/// The shares of all tasks. Threads take the first half of what is left of one: much at first, because each new range
+/// costs some tenths of a microsecond, and little in the end, because others wait for it.
 struct Shares {
-    /// How many units of each have been taken.
+    /// How many units of each share have been taken.
     taken: [AtomicUsize; MAX_TASKS],
     /// Units of a share, and of the shortest range.
     share: usize,
@@ -142,7 +139,7 @@ struct Shares {
 }
 
 impl Shares {
-    /// As many as tasks, taken in ranges of which there are `most`.
+    /// Returns a share for each task; ranges are so long that there are at most `most`.
     fn new(work: &Work, tasks: usize, most: usize) -> Self {
         let &Work { units, granule, .. } = work;
         let of = |count| next_multiple(div_ceil(units, count), granule);
@@ -150,7 +147,7 @@ impl Shares {
         Self { taken, share: of(tasks), least: of(most), granule, units }
     }
 
-    /// The next units of a share that nobody else has, if any are left.
+    /// Takes the next units of a share, if any are left.
     fn take(&self, share: usize) -> Option<Range<usize>> {
         let begin = self.share.saturating_mul(share);
         let end = self.units.min(begin.saturating_add(self.share));
@@ -191,7 +188,7 @@ mod tests {
         assert_eq!(done.into_inner(), units as u64);
     }
 
-    /// A pool whose other threads wake up when the first has nothing left to do.
+    /// A pool whose other threads wake up when the first one has nothing left to do.
     struct Late<'a>(&'a AtomicU64, u64);
 
     impl Executor for Late<'_> {

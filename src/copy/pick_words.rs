@@ -1,9 +1,9 @@
-//! Programs that pick words: units of a few words, each from a window of its own, and every output from its share of all
-//! windows. All pieces are made by the same picks, a few turns of each after the other, so that rows are read in their
-//! order once, and by as many pieces as there are.
+//! Programs that pick words: units of a few words, each with a window of its own, and every output picked from its
+//! share of the windows. The same picks make all pieces, a few turns of each one after the other, so that rows are read
+//! in order, only once, and for any number of pieces.
 //!
 //! # Safety
-//! Of all that is unsafe here: as in `shuffle.rs`.
+//! For everything unsafe here: as in `shuffle.rs`.
 
 use super::level::Kernels;
 use super::machine::TURNS_OF_SET;
@@ -16,7 +16,7 @@ use crate::math::{div, div_rem};
 const WORD_BYTES: usize = 4;
 
 impl Program {
-    /// Of how many targets the turns of one call are: all of them, where pieces share no sets.
+    /// Returns how many targets a call of the kernel has: all of them, if pieces share no sets.
     pub(super) fn together(&self, targets: usize) -> usize {
         if self.picks_words {
             targets
@@ -25,7 +25,7 @@ impl Program {
         }
     }
 
-    /// The first window and the last one that an output of a set picks from.
+    /// Returns the first and the last window that an output of a set picks from.
     pub(super) fn windows_of(&self, set: &Set, output: usize) -> (usize, usize) {
         if !self.picks_words {
             return (0, set.windows - 1);
@@ -33,7 +33,7 @@ impl Program {
         share_of(output, set.outputs, set.windows)
     }
 
-    /// Makes it one that picks words, from a window for each unit: as few of them as fill registers.
+    /// Makes a program that picks words, with a window for each unit, for as few units as fill registers.
     pub(super) fn make_words(&mut self, kernels: &Kernels) -> bool {
         let (Group { unit, units, from, .. }, register) = (self.group, kernels.words);
         let twos = unit.trailing_zeros().min(register.bytes.trailing_zeros());
@@ -64,7 +64,7 @@ impl Program {
                 for (own, slot) in words.iter_mut().step_by(WORD_BYTES).enumerate() {
                     let byte = output * register.bytes + own * WORD_BYTES;
                     let (of, word) = div_rem(byte, unit);
-                    // Those of two registers follow each other in number: what has been made, and this window.
+                    // The words of this window are numbered after those of what has been made.
                     let word = match of {
                         _ if of == window => (word + register.bytes) / WORD_BYTES,
                         _ if window == first + 1 => word / WORD_BYTES,
@@ -81,13 +81,13 @@ impl Program {
     }
 }
 
-/// The first window and the last one of an output's share of all.
+/// Returns the first and the last window of an output's share.
 #[inline(always)]
 pub(super) fn share_of(output: usize, outputs: usize, windows: usize) -> (usize, usize) {
     (div(output * windows, outputs), div((output + 1) * windows - 1, outputs))
 }
 
-/// Runs all turns.
+/// Runs all turns of a program.
 ///
 /// # Safety
 /// As the module says.
@@ -105,7 +105,7 @@ pub(super) unsafe fn run<V: Vector>(all: &Turns<'_>) {
             }
         };
     }
-    // SAFETY: the program has so many picks; the caller's promise.
+    // SAFETY: the program has that many picks; the caller's promise.
     unsafe {
         one_of! {
             1: 2 4 8;
@@ -115,13 +115,13 @@ pub(super) unsafe fn run<V: Vector>(all: &Turns<'_>) {
     }
 }
 
-/// The turns of `E` outputs that have their shares of `R` windows.
+/// Runs turns of `E` outputs, each of which has its share of `R` windows.
 #[inline(always)]
 #[allow(clippy::indexing_slicing, clippy::needless_range_loop)] // by numbers that the compiler knows
 unsafe fn turns<V: Vector, const E: usize, const R: usize>(all: &Turns<'_>) {
     let program = all.program;
     let (from, to) = (program.from(), program.bytes());
-    // SAFETY: the program has so many windows and picks; the caller's promise.
+    // SAFETY: the program has that many windows and picks; the caller's promise.
     unsafe {
         let picks = &*program.picks.as_ptr().cast::<[[Pick; E]; R]>();
         let index = picks.map(|picks| picks.map(|Pick(index)| V::load(index.as_ptr())));

@@ -2,7 +2,7 @@
 
 #![allow(clippy::similar_names)] // one target, and targets
 
-use super::call::{Call, Shuffle};
+use super::call::{units_to_line, Call, Shuffle};
 use super::cost::{self, Costs, Method};
 use super::machine::{
     BLOCK_BYTES, CALL_COST, COLUMN_BYTES, LEAST_BYTES, MANY_ROWS, PREFETCH_BYTES,
@@ -186,12 +186,20 @@ impl Mover<'_> {
         let rows = nest.pop();
         let columns = nest.remove(self.choice.crossing);
         nest.order_by_lines();
-        let (call, stages) = (self.call, &mut *self.stages);
+        let call = self.call;
         let block = next_multiple(div(COLUMN_BYTES, unit), 16);
         nest.each(|source, target| {
+            // Columns whose steps are whole lines begin lines together.
+            let head =
+                if call.past { units_to_line(target as usize, unit).unwrap_or(0) } else { 0 };
             let mut row = 0;
             while row < rows.extent {
-                let some = if rows.extent - row < 2 * block { rows.extent - row } else { block };
+                let left = rows.extent - row;
+                let some = match head {
+                    1.. if row == 0 => head.min(left),
+                    _ if left < 2 * block => left,
+                    _ => block,
+                };
                 let mut column = 0;
                 while column < columns.extent {
                     let count = columns_of(columns.extent - column, unit);
@@ -208,7 +216,7 @@ impl Mover<'_> {
                     // SAFETY: the caller's promise.
                     unsafe {
                         let block = Block { source, from, rows, targets, at, readable_end, tile };
-                        call.transpose(&block, stages);
+                        call.transpose(&block);
                     };
                     column += count;
                 }

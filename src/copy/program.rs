@@ -36,7 +36,7 @@ pub(super) struct Group {
 }
 
 impl Group {
-    /// Returns groups of a single unit each, so many bytes of input apart.
+    /// Returns groups of a single unit each, `from` bytes of input apart.
     pub(super) fn of_units(unit: usize, from: isize) -> Self {
         Self { unit, units: 1, apart: 0, from }
     }
@@ -54,8 +54,7 @@ impl Group {
 /// Walks over the output in runs that are contiguous in the input.
 struct Cursor {
     group: Group,
-    /// The next byte: its place in the unit, the unit's place in the group, and where the group and the unit begin in
-    /// the input.
+    /// The next byte's place in its unit, the unit's in its group, and where the group and the unit begin in the input.
     within: usize,
     unit: usize,
     group_begin: isize,
@@ -77,7 +76,7 @@ impl Cursor {
         (self.begin.wrapping_add(self.within.cast_signed()), self.group.unit - self.within)
     }
 
-    /// Advances by so many bytes, at most those that are contiguous.
+    /// Advances by some bytes, at most those that are contiguous.
     fn go_on(&mut self, bytes: usize) {
         self.within += bytes;
         if self.within < self.group.unit {
@@ -145,8 +144,7 @@ pub(super) struct Program {
     pub requested: usize,
     pub pieces: usize,
     pub apart: isize,
-    /// Whether it picks words: each output of the only set picks from its own share of the windows, and the same picks
-    /// make every piece.
+    /// Whether it picks words: each output of its only set has a share of the windows, and picks are the same for all.
     pub picks_words: bool,
     /// Groups of a turn, and registers of a turn for each piece.
     pub groups: usize,
@@ -207,8 +205,7 @@ impl Program {
         self.sets.get(..self.set_count).unwrap_or_default()
     }
 
-    /// Makes the cheapest program for such groups of up to so many pieces, and returns whether there is one. Turns of
-    /// whole lines are preferred.
+    /// Makes the cheapest program for these groups, preferring turns of whole lines. Returns whether there is one.
     #[inline(never)]
     pub(super) fn make(
         &mut self,
@@ -226,8 +223,7 @@ impl Program {
         is_made
     }
 
-    /// Makes a program that picks bytes: for as many pieces as can be made together, or for as many registers of one
-    /// piece as pay.
+    /// Makes a program that picks bytes, for as many pieces together as possible, or as many registers of one as pay.
     fn make_sets(&mut self, pieces: usize, kernels: &Kernels, past: bool) -> bool {
         let (group, register) = (self.group, kernels.register);
         (self.groups, self.register, self.picks_words) = (0, register, false);
@@ -247,7 +243,7 @@ impl Program {
             || self.make_turn((div(register.bytes, group.bytes()), 1), pieces)
     }
 
-    /// Makes a program with so many groups and registers a turn.
+    /// Makes a program whose turns have this many groups and registers.
     fn make_turn(&mut self, (groups, registers): (usize, usize), pieces: usize) -> bool {
         (self.groups, self.registers) = (groups, registers);
         let is_made =
@@ -258,8 +254,7 @@ impl Program {
         is_made
     }
 
-    /// Returns what is issued for a line of output. Two registers of half a line are issued in the time of one of a
-    /// line.
+    /// Returns what is issued for a line of output. Two half-line registers are issued in the time of a whole one.
     pub(super) fn cost(&self) -> usize {
         let Register { bytes, from_two, .. } = self.register;
         let (lanes, share) = if from_two { (1, bytes) } else { (bytes / LANE_BYTES, LINE_BYTES) };
@@ -305,7 +300,7 @@ impl Program {
         self.fill(together) || (together > 1 && self.fill(1))
     }
 
-    /// Fills all sets, with so many registers of a piece each.
+    /// Fills all sets, each with `registers` registers of a piece.
     fn fill(&mut self, registers: usize) -> bool {
         (self.set_count, self.window_count, self.pick_count, self.high) = (0, 0, 0, 0);
         let mut first = 0;
@@ -345,8 +340,7 @@ impl Program {
         Some(set)
     }
 
-    /// Fills the picks of one lane of an output. So many windows of the lane are known; returns how many are
-    /// afterwards.
+    /// Fills the picks of a lane of an output, given how many windows of the lane are known; returns how many are then.
     fn fill_lane(
         &mut self,
         set: &mut Set,
@@ -394,8 +388,7 @@ impl Program {
     }
 
     /// Returns where the window begins that a byte of the input is read from. If rows leave no gaps, windows follow
-    /// each other from the lowest byte of the lane on, so that pieces share them; otherwise the window begins at the
-    /// byte.
+    /// each other from the lowest byte of the lane on, so that pieces share them; otherwise it begins at the byte.
     fn window_of(&self, from: isize, (begin, end): (usize, usize)) -> isize {
         let Self { group, pieces, apart, register, .. } = *self;
         let wanted = 2 * pieces * group.unit;
@@ -416,8 +409,8 @@ impl Program {
         )
     }
 
-    /// Returns how far inside a window of a lane a byte of the input lies; more than any window has if the byte lies
-    /// before the window, or the window is not known.
+    /// Returns how far a byte of the input lies behind the start of a window: huge if before it, or the window is not
+    /// Returns how far a byte of the input lies behind a window's start: huge if before it, or if that is not known.
     fn inside(&self, set: &Set, window: usize, lane: usize, from: isize, windows: usize) -> usize {
         let known = self.windows.get(set.first_window + window).filter(|_| window < windows);
         let begin = known.and_then(|window| window.get(lane));
@@ -450,8 +443,7 @@ impl Program {
         Some(())
     }
 
-    /// Turns picks from one window into picks from two: the first two windows, or what has been made and a further
-    /// window.
+    /// Turns picks from one window into picks from two: the first two windows, or what has been made and another one.
     fn pair(&mut self, set: &Set) {
         let end = set.first_pick + set.windows * set.outputs;
         let Some(picks) = self.picks.get_mut(set.first_pick..end) else { return };

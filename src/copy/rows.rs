@@ -4,7 +4,7 @@
 //! Neighbouring pieces of equal length form a band, which one kernel moves. Rows are taken in blocks that the
 //! first-level cache holds, band after band, so that each line of the input is fetched only once.
 
-use super::call::{Call, Shuffle};
+use super::call::{units_to_line, Call, Shuffle};
 use super::cost::{self, Costs, Method};
 use super::describe;
 use super::machine::{
@@ -33,7 +33,7 @@ const MAX_TARGETS: usize = MAX_COLUMNS;
 /// The rows of a transfer, and how the split axis lies in them.
 pub(super) struct Rows {
     call: Call,
-    /// The axes outward of the split axis, except for the innermost one, along which kernels go.
+    /// The axes outward of the split axis: all but the innermost one; and that one, along which kernels go.
     outer: Nest,
     row: Axis,
     pub count: usize,
@@ -77,8 +77,7 @@ impl Rows {
         Some(())
     }
 
-    /// Finds the rows of elements that share bytes: the input must be packed, and pieces must begin and end at whole
-    /// bytes.
+    /// Finds the rows of elements that share bytes: the input must be packed, and pieces begin and end at whole bytes.
     fn make_sub_byte(&mut self, transfer: &Transfer<'_>) -> Option<()> {
         let geometry = &transfer.geometry;
         let is_whole = |len: i64| (usize_of(len) * self.step_bits).is_multiple_of(8);
@@ -133,8 +132,7 @@ impl Rows {
         Some(())
     }
 
-    /// Returns how many bytes a piece has of a row. Of elements that share bytes, this is whole bytes even if a step is
-    /// not.
+    /// Returns how many bytes a piece has of a row: whole ones, even if a step has not.
     pub(super) fn run(&self, len: i64) -> usize {
         usize_of(len) * self.step_bits / 8
     }
@@ -156,7 +154,7 @@ impl Rows {
         (source.wrapping_offset(self.row.from.wrapping_mul(within.cast_signed())), extent - within)
     }
 
-    /// Returns whether rows leave no gaps if a band has so many bytes of each.
+    /// Returns whether rows leave no gaps if a band has `bytes` bytes of each.
     fn is_dense(&self, bytes: usize) -> bool {
         self.row.from.unsigned_abs() <= bytes + LINE_BYTES
     }
@@ -199,15 +197,17 @@ impl Rows {
         while parts.peek().is_some() {
             bands.make(self, &mut parts);
             let block = self.block_rows(&bands);
-            let mut row = rows.start;
+            let (mut row, mut equal) = (rows.start, 0..rows.start);
             while row < rows.end {
                 let (source, left) = self.source_at(row);
-                let count = block.min(left).min(rows.end - row);
-                let next =
-                    if row + count < rows.end { self.source_at(row + count).0 } else { source };
+                if row == equal.end {
+                    equal = row..(row + left).min(rows.end);
+                }
+                let end = (row + block).min(equal.end);
+                let next = if end < rows.end { self.source_at(end).0 } else { source };
                 // SAFETY: the caller's promise.
-                unsafe { self.copy_block(&bands, &mut stages, (source, left), row, count, next) };
-                row += count;
+                unsafe { self.copy_block(&bands, &mut stages, source, row..end, &equal, next) };
+                row = end;
             }
         }
         // SAFETY: as above.
@@ -235,15 +235,25 @@ impl Rows {
 
     /// Copies the runs of all bands in a block of rows.
     ///
+    /// Returns where a band's part of a block begins or ends, of rows at equal distances: past the caches, where its targets
+    /// begin a line.
+    fn boundary(&self, row: usize, equal: &Range<usize>, run: usize, targets: &[*mut u8]) -> usize {
+        if row == equal.start || row >= equal.end || !self.call.past {
+            return row;
+        }
+        let first = targets.first().map_or(0, |target| *target as usize);
+        (row + units_to_line(first + row * run, run).unwrap_or(0)).min(equal.end)
+    }
+
     /// # Safety
     /// As [`Rows::copy`].
     unsafe fn copy_block(
         &self,
         bands: &Bands,
         stages: &mut Stages,
-        (source, left): (*const u8, usize),
-        row: usize,
-        count: usize,
+        source: *const u8,
+        rows: Range<usize>,
+        equal: &Range<usize>,
         next: *const u8,
     ) {
         let from = self.row.from;
@@ -252,18 +262,27 @@ impl Rows {
         let all = || bands.list.iter().take(bands.count);
         for band in all().filter(is_long).chain(all().filter(|band| !is_long(band))) {
             let &Band { offset, run, apart, ref targets, costs } = band;
-            let source = source.wrapping_offset(offset);
             let targets = bands.targets.get(targets.clone()).unwrap_or_default();
+            let [begin, end] =
+                [rows.start, rows.end].map(|row| self.boundary(row, equal, run, targets));
+            let ahead = from.wrapping_mul((begin - rows.start).cast_signed());
+            let source = source.wrapping_offset(offset.wrapping_add(ahead));
+            let (count, left) = (end - begin, equal.end - begin);
             let readable_end = if self.call.is_far(apart) {
                 null()
             } else {
                 let last = apart.max(0).unsigned_abs() * (targets.len() - 1);
                 self.call.readable_end(source, left, from, last + run)
             };
-            let (at, mut next) = (row * run, next.wrapping_offset(offset));
+            let (at, mut next) = (begin * run, next.wrapping_offset(offset.wrapping_add(ahead)));
+            // Partial lines at the end are stored through the caches, which must not wait for them.
+            for target in targets.iter().map(|target| target.wrapping_add(end * run)) {
+                if self.call.past && !(target as usize).is_multiple_of(LINE_BYTES) {
+                    self.call.prefetch_rows(target, 1, 0, 1);
+                }
+            }
             if self.call.past && !(bands.count == 1 && self.is_dense(targets.len() * run)) {
-                // Kernels prefetch what comes next in memory, but this band continues with other rows: prefetch those
-                // here.
+                // Kernels prefetch what comes next in memory, but this band continues in other rows.
                 if run < LEAST_STREAMED_BYTES {
                     self.call.prefetch_rows(next, count, from, targets.len() * run);
                     next = source;
@@ -290,13 +309,12 @@ impl Rows {
                         let Some(tile) = Tile::new(run, targets.len(), from) else { continue };
                         let block =
                             Block { source, from, rows: count, targets, at, readable_end, tile };
-                        self.call.transpose(&block, stages);
+                        self.call.transpose(&block);
                     }
                     Method::Runs => {
                         for (number, target) in targets.iter().enumerate() {
                             let offset = apart.wrapping_mul(number.cast_signed());
-                            // Short runs prefetch what follows the rows, each piece its share of it; long ones prefetch
-                            // their next rows.
+                            // Short runs prefetch what follows, each piece a share; long ones, their next rows.
                             let is_streamed =
                                 run >= LEAST_STREAMED_BYTES || run.is_multiple_of(LINE_BYTES);
                             let offset_of_next = if is_streamed {
@@ -364,8 +382,7 @@ impl Bands {
         has_short: false,
     };
 
-    /// Sets this to the next bands, as many as there is room for. It does so in place, because bands take much of the
-    /// stack.
+    /// Sets this to the next bands, as many as there is room for; in place, because bands take much of the stack.
     #[inline(never)]
     fn make(&mut self, rows: &Rows, parts: &mut Peekable<Iter<'_>>) {
         (self.count, self.has_columns, self.has_short) = (0, false, false);

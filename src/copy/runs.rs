@@ -1,15 +1,15 @@
-//! Kernels that move runs of bytes: one, and rows of them.
+//! Kernels that copy runs of bytes: a single one, or many at equal distances.
 //!
 //! # Safety
-//! Of all that is unsafe here: the runs must be readable and writable, and the CPU must have the features of the level.
+//! For everything unsafe here: the runs must be readable and writable, and the CPU must have the features of the level.
 
 use super::opaque::opaque;
 use super::vector::{Vector, LANE_BYTES, LINE_BYTES};
 
-/// Runs of this length and more are aligned in the target first, and move four registers at a time.
+/// Runs of at least this length are first aligned in the target, and copied four registers at a time.
 const ALIGNED_RUN_BYTES: usize = 512;
 
-/// `count` runs of `run` bytes; from one to the next are `from` bytes in the source and `to` in the target.
+/// `count` runs of `run` bytes, which begin `from` bytes apart in the source and `to` bytes apart in the target.
 #[derive(Clone, Copy)]
 pub(super) struct Runs {
     pub source: *const u8,
@@ -18,17 +18,17 @@ pub(super) struct Runs {
     pub count: usize,
     pub from: isize,
     pub to: isize,
-    /// Where what may be read ends. Before it, short runs are moved by whole registers.
+    /// The end of what may be read. Before it, short runs are copied by whole registers.
     pub readable_end: *const u8,
 }
 
 impl Runs {
-    /// One run.
+    /// Returns a single run.
     pub(super) fn one(source: *const u8, target: *mut u8, run: usize) -> Self {
         Self { source, target, run, count: 1, from: 0, to: 0, readable_end: source }
     }
 
-    /// The same without the first ones.
+    /// Returns the runs without the first ones.
     fn skip(&self, done: usize) -> Self {
         let steps = done.cast_signed();
         Self {
@@ -39,8 +39,8 @@ impl Runs {
         }
     }
 
-    /// How many of the first runs may be moved by so many bytes each, which is more than a run has: what is read beyond
-    /// a run must be readable, and what is written there is written again by the next run.
+    /// Returns how many of the first runs may be copied by moves of `bytes` bytes, more than a run has: what a move
+    /// reads beyond its run must be readable, and what it writes there is written again by the next.
     fn fitting(&self, bytes: usize) -> usize {
         let last =
             |count: usize| self.source.wrapping_offset(self.from.wrapping_mul(count.cast_signed()));
@@ -61,10 +61,10 @@ impl Runs {
     }
 }
 
-/// Moves `N` bytes.
+/// Copies `N` bytes.
 #[inline(always)]
 unsafe fn moved<V: Vector, const N: usize>(source: *const u8, target: *mut u8) {
-    // SAFETY: the caller's promise. Through a value, since a loop of moves would become a call.
+    // SAFETY: the caller's promise. Through a value, because a loop of copies would become a call to memcpy.
     unsafe {
         if N >= V::BYTES {
             let mut at = 0;
@@ -87,11 +87,11 @@ unsafe fn moved<V: Vector, const N: usize>(source: *const u8, target: *mut u8) {
 /// Copies less than two lines, by two moves that may overlap.
 ///
 /// # Safety
-/// So many bytes must be readable and writable.
+/// `bytes` bytes must be readable and writable.
 #[inline(always)]
 #[allow(clippy::cast_ptr_alignment)] // they are read and written unaligned
 pub(super) unsafe fn copy_short<V: Vector>(source: *const u8, target: *mut u8, bytes: usize) {
-    // By words and registers, not by arrays of bytes, which compilers keep in memory.
+    // By words and registers, because compilers keep arrays of bytes in memory.
     macro_rules! both {
         ($word:ty) => {{
             let last = bytes - size_of::<$word>();
@@ -130,7 +130,7 @@ pub(super) unsafe fn copy_short<V: Vector>(source: *const u8, target: *mut u8, b
 /// Copies a run of any length.
 ///
 /// # Safety
-/// So many bytes must be readable and writable.
+/// `bytes` bytes must be readable and writable.
 #[inline(always)]
 pub(super) unsafe fn copy<V: Vector>(source: *const u8, target: *mut u8, bytes: usize) {
     // SAFETY: the caller's promise.
@@ -163,11 +163,11 @@ pub(super) unsafe fn copy<V: Vector>(source: *const u8, target: *mut u8, bytes: 
     }
 }
 
-/// Copies rows of runs of any length.
+/// Copies runs of any length at equal distances.
 ///
 /// # Safety
-/// The runs must be readable and writable, and the source between the first of them and `readable_end`, if that lies
-/// behind.
+/// The runs must be readable and writable, and the source readable from the first of them to `readable_end`, if that
+/// lies behind it.
 #[inline(always)]
 pub(super) unsafe fn copy_runs<V: Vector>(runs: &Runs) {
     // SAFETY: the caller's promise.
@@ -189,8 +189,8 @@ pub(super) unsafe fn copy_runs<V: Vector>(runs: &Runs) {
     }
 }
 
-/// Copies the first rows by moves of `N` bytes, more than a run has: what a move has written beyond its run is written
-/// again by the next. Returns how many rows it has copied.
+/// Copies the first runs by moves of `N` bytes, more than a run has: what a move writes beyond its run is written again
+/// by the next. Returns how many runs it has copied.
 #[inline(always)]
 unsafe fn overlapped<V: Vector, const N: usize>(runs: &Runs) -> usize {
     let &Runs { mut source, mut target, run, from, .. } = runs;
@@ -215,7 +215,7 @@ unsafe fn overlapped<V: Vector, const N: usize>(runs: &Runs) -> usize {
     count
 }
 
-/// Copies rows by moves of their own bytes and no others.
+/// Copies runs by moves of exactly their bytes.
 #[inline(always)]
 unsafe fn exact<V: Vector>(runs: &Runs) {
     let run = runs.run;
@@ -253,7 +253,7 @@ unsafe fn exact<V: Vector>(runs: &Runs) {
     }
 }
 
-/// Copies half a line at a time, the last one so that it ends with the run.
+/// Copies half a line at a time; the last half ends with the run.
 #[inline(always)]
 unsafe fn by_halves<V: Vector>(source: *const u8, target: *mut u8, run: usize) {
     let mut at = 0;
@@ -267,7 +267,7 @@ unsafe fn by_halves<V: Vector>(source: *const u8, target: *mut u8, run: usize) {
     }
 }
 
-/// Moves exactly `N` bytes, a multiple of 4, by halves of lines and powers of two that do not overlap.
+/// Copies exactly `N` bytes, a multiple of 4, by half lines and smaller powers of two that do not overlap.
 #[inline(always)]
 unsafe fn pieces_of_two<V: Vector, const N: usize>(source: *const u8, target: *mut u8) {
     let mut at = 0;

@@ -1,9 +1,9 @@
 //! The kernel that runs shuffle programs (`program.rs`).
 //!
 //! # Safety
-//! Of all that is unsafe here: the CPU must have the features of the level; from the first byte of each turn to the
-//! program's `high` must be readable, and the output of all groups writable. What goes past the caches must be whole
-//! lines, and a fence must follow.
+//! For everything unsafe here: the CPU must have the features of the level; everything from the first byte of each turn
+//! to the program's `high` must be readable, and the output of all groups writable. What goes past the caches must be
+//! whole lines, and a fence must follow.
 
 use super::machine::TURNS_OF_SET;
 use super::program::{Pick, Program, Set};
@@ -14,27 +14,27 @@ use super::vector::Vector;
 pub(super) struct Turns<'a> {
     pub program: &'a Program,
     pub source: *const u8,
-    /// As many pieces as the program makes.
+    /// A target for each piece that the program makes.
     pub targets: &'a [*mut u8],
-    /// Bytes of each target that others have made before.
+    /// Bytes of each target that come before these turns.
     pub at: usize,
     pub count: usize,
-    /// What is read next: programs of several sets, which read lines out of their order, ask for as many bytes of it as they
-    /// send past the caches. Where lines are read in their order, CPUs know what comes next.
+    /// What is read next. Programs of several sets, which read lines out of order, prefetch as many bytes of it as they
+    /// send past the caches; where lines are read in order, CPUs know what comes next.
     pub next: *const u8,
-    /// Bytes from each window to what is asked for instead; 0: what is next is.
+    /// The prefetch distance, from each window; if 0, `next` is prefetched instead.
     pub distance: isize,
 }
 
-/// Where there are no programs.
+/// Does nothing, for levels that have no programs.
 ///
 /// # Safety
-/// None is needed.
+/// There are no requirements.
 pub(super) unsafe fn none(_: &Turns<'_>) {}
 
-/// Runs all turns for one set of the program, and then for the next, so that the indices stay in registers. What the last
-/// register of a turn writes beyond it, the first one of the next turn writes again: so the last set goes first. Past the
-/// caches lines are sent in their order, so there every turn runs all sets.
+/// Runs all turns for one set of the program, and then for the next, so that indices stay in registers. What the last
+/// register of a turn writes beyond the turn, the first one of the next turn writes again; so the last set goes first.
+/// Past the caches lines are sent in order, so there each set runs only a few turns at a time.
 ///
 /// # Safety
 /// As the module says.
@@ -56,7 +56,7 @@ pub(super) unsafe fn run<V: Vector, const PAST: bool>(all: &Turns<'_>) {
     }
 }
 
-/// A set of some turns.
+/// Runs some turns of a set.
 #[inline(always)]
 unsafe fn any_set<V: Vector, const PAST: bool>(
     all: &Turns<'_>,
@@ -73,7 +73,7 @@ unsafe fn any_set<V: Vector, const PAST: bool>(
             }
         };
     }
-    // SAFETY: the program has so many picks; the caller's promise.
+    // SAFETY: the program has that many picks; the caller's promise.
     unsafe {
         one_of! {
             1: 1 2 3 4 5 6 7 8;
@@ -85,7 +85,7 @@ unsafe fn any_set<V: Vector, const PAST: bool>(
     }
 }
 
-/// A set of each turn, of `E` outputs from `R` windows.
+/// Runs some turns of a set of `E` outputs and `R` windows. Returns what is to be prefetched next.
 #[inline(always)]
 #[allow(clippy::indexing_slicing)] // by numbers that the compiler knows
 unsafe fn one_set<V: Vector, const PAST: bool, const E: usize, const R: usize>(
@@ -98,7 +98,7 @@ unsafe fn one_set<V: Vector, const PAST: bool, const E: usize, const R: usize>(
     let program = all.program;
     let (from, to) = (program.from(), program.bytes());
     let mut source = all.source.wrapping_offset(from.wrapping_mul(first.cast_signed()));
-    // SAFETY: the set has so many windows and picks; the caller's promise.
+    // SAFETY: the set has that many windows and picks; the caller's promise.
     unsafe {
         let picks = &*program.picks.as_ptr().wrapping_add(set.first_pick).cast::<[[Pick; E]; R]>();
         let windows =
@@ -143,7 +143,7 @@ unsafe fn one_set<V: Vector, const PAST: bool, const E: usize, const R: usize>(
     next
 }
 
-/// Where the outputs of a set go: a register of each piece, or registers that follow each other.
+/// Returns where the outputs of a set go: a register for each piece, or registers that follow each other.
 ///
 /// # Safety
 /// There must be a target for each piece of the program.
@@ -169,7 +169,7 @@ mod tests {
     use super::Turns;
     use std::ptr::null;
 
-    /// Every byte of every piece is where the group says it comes from.
+    /// Every byte of every piece comes from where the group says.
     #[test]
     fn programs_do_what_groups_say() {
         let mut made = 0;
@@ -203,7 +203,7 @@ mod tests {
         assert!(made > 100 || levels().len() == 1);
     }
 
-    /// No window begins before the first byte that the groups of a turn have.
+    /// No window begins before the first byte of a turn's groups.
     fn check_windows(program: &Program) {
         let group = program.group;
         let units = (0..program.groups)
@@ -229,7 +229,7 @@ mod tests {
             (0..400_000u32).map(|at| (at * 31 % 251 + at / 251 % 7).to_le_bytes()[0]).collect();
         for turns in [0, 1, 3, 10] {
             let bytes = turns * program.groups * group.bytes();
-            // What registers that are not filled write beyond.
+            // What registers write beyond the turn if it does not fill them.
             let beyond = program.registers * program.register.bytes - program.bytes();
             let mut outputs = vec![vec![0xEE; bytes + beyond + 1]; pieces];
             let targets: Vec<*mut u8> = outputs.iter_mut().map(Vec::as_mut_ptr).collect();

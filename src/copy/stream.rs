@@ -1,13 +1,13 @@
-//! Kernels that send runs past the caches: whole lines by non-temporal stores, what is left at both ends by others.
+//! Kernels that send runs past the caches: whole lines with non-temporal stores, the rest at both ends with others.
 //!
-//! The idea: a CPU fetches ahead of each of several places that are read, but begins anew with each run and each page;
-//! so some runs take turns, a few lines of each, and what is asked for is what the runs after them have at the same
-//! place. A single run asks for what lies behind.
+//! The idea: a CPU prefetches from several places that are read in order, but starts anew with each run and each page.
+//! So some runs are interleaved, a few lines of each, and with each line the same place in the runs after them is
+//! prefetched. A single run prefetches what lies ahead in it.
 //!
-//! Where a run ends within a line and the next one begins there, the two are put together before the line is sent.
+//! If a run ends within a line and the next one begins there, the two are joined before the line is sent.
 //!
 //! # Safety
-//! Of all that is unsafe here: the runs must be readable and writable, and a line long at least; the CPU must have the
+//! For everything unsafe here: the runs must be readable, writable, and at least a line long; the CPU must have the
 //! features of the level, and a fence must follow.
 
 use super::machine::{INTERLEAVED_BYTES, INTERLEAVED_RUNS, PREFETCH_BYTES};
@@ -15,7 +15,7 @@ use super::opaque::opaque;
 use super::runs::{copy_short, Runs};
 use super::vector::{Vector, LINE_BYTES};
 
-/// Sends rows of runs. What is read after them begins at `next`, in rows like these.
+/// Sends runs at equal distances. What is read after them begins at `next`, at the same distances.
 ///
 /// # Safety
 /// As the module says.
@@ -46,7 +46,7 @@ pub(super) unsafe fn stream_runs<V: Vector>(runs: &Runs, next: *const u8) {
     }
 }
 
-/// Asks for so many bytes of each row, which are read later.
+/// Prefetches some bytes of each row; they are read later.
 #[inline(always)]
 pub(super) fn prefetch_rows<V: Vector>(source: *const u8, rows: usize, from: isize, bytes: usize) {
     let mut row = source;
@@ -61,7 +61,7 @@ pub(super) fn prefetch_rows<V: Vector>(source: *const u8, rows: usize, from: isi
     }
 }
 
-/// What a turn has of a run: the lines that begin there, and the partial ones at its ends.
+/// Sends the lines of a run that begin between `begin` and `end`, and the partial ones at the run's ends.
 #[inline(always)]
 unsafe fn part_of_run<V: Vector, const INTERLEAVED: bool>(
     runs: &Runs,
@@ -75,7 +75,7 @@ unsafe fn part_of_run<V: Vector, const INTERLEAVED: bool>(
     let source = runs.source.wrapping_offset(from.wrapping_mul(steps));
     let target = runs.target.wrapping_offset(to.wrapping_mul(steps));
     let are_joined = to == run.cast_signed();
-    // From any place on, the first one that begins a line; and what is left behind the last line.
+    // The first place from `at` on that begins a line; and what is left after the last line.
     let line = |at: usize| at + (target as usize + at).wrapping_neg() % LINE_BYTES;
     let rest = (target as usize + run) % LINE_BYTES;
     let last = run - rest;
@@ -117,30 +117,15 @@ unsafe fn part_of_run<V: Vector, const INTERLEAVED: bool>(
         }
         let (tail_source, tail_target) = (source.wrapping_add(last), target.wrapping_add(last));
         if are_joined && row + 1 < count {
-            let mut seam = Seam([0; LINE_BYTES]);
-            let seam = seam.0.as_mut_ptr();
-            copy_short::<V>(tail_source, seam, rest);
-            copy_short::<V>(
-                source.wrapping_offset(from),
-                seam.wrapping_add(rest),
-                LINE_BYTES - rest,
-            );
-            let mut part = 0;
-            while part < LINE_BYTES {
-                V::load(seam.wrapping_add(part)).stream(tail_target.wrapping_add(part));
-                part += V::BYTES;
-            }
+            V::prefetch(prefetch.of(source, run - 1));
+            V::stream_seam(tail_source, rest, source.wrapping_offset(from), tail_target);
         } else {
             copy_short::<V>(tail_source, tail_target, rest);
         }
     }
 }
 
-/// The line that a run ends in and the next one begins in.
-#[repr(C, align(64))]
-struct Seam([u8; LINE_BYTES]);
-
-/// What is asked for with a line: of a run, what lies so many bytes behind, up to where `own` ends, then what is next.
+/// What is prefetched with a line: what lies `by` bytes ahead in the run, up to `own`, and then what is next.
 struct Prefetch {
     own: usize,
     by: usize,

@@ -1,14 +1,14 @@
-//! The switch of test builds, which the delivered library does not have: it lets a test run the kernels of any level that
-//! the CPU has, go by any row of the table of machines, and take small copies for large ones.
+//! The switch of test builds, which the delivered library does not have. It lets a test run the kernels of any level
+//! that the CPU has, follow any row of the table of machines, and treat small copies as large ones.
 
 use super::machine::{Machine, MODEL_NAMES};
 use core::ffi::{c_char, CStr};
 
-/// Takes this machine for another from now on. `words` are names of levels and machines and `low`, between spaces. Returns
-/// 0 if it does, 1 if this CPU cannot, and 2 if a word is unknown.
+/// Pretends to be on another machine from now on. `words` are names of levels and machines, and `low`, separated by
+/// spaces. Returns 0 on success, 1 if this CPU cannot, and 2 if a word is unknown.
 ///
 /// # Safety
-/// `words` must be text that ends with a NUL. No copy may run meanwhile.
+/// `words` must be text that ends with a NUL. No copy may run at the same time.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn libsplit_test_force(words: *const c_char) -> i32 {
     // SAFETY: the caller's promise.
@@ -23,7 +23,7 @@ pub unsafe extern "C" fn libsplit_test_force(words: *const c_char) -> i32 {
     }
 }
 
-/// Returns the names of the rows of the table of machines, between spaces.
+/// Returns the names of the rows of the table of machines, separated by spaces.
 #[unsafe(no_mangle)]
 pub extern "C" fn libsplit_test_machines() -> *const c_char {
     MODEL_NAMES.as_ptr()

@@ -1,47 +1,68 @@
-//! What kernels are written over: a register of bytes, and the few things that they do with it. A level of CPU
-//! features is an implementation of [`Vector`], in a file of its own.
+//! What kernels are written in: a register of bytes, and the few operations on it. Each level of CPU features is an
+//! implementation of [`Vector`] in a file of its own.
 //!
 //! # Safety
-//! Of all that is unsafe here: the CPU must have the features of the level; what is loaded must be readable and what is
-//! stored writable; a stream must go to a multiple of the register's size, and a fence must follow the last one.
+//! For everything unsafe here: the CPU must have the features of the level; what is loaded must be readable, and what
+//! is stored writable; a stream must go to a multiple of the register's size, and a fence must follow the last one.
+
+use super::runs::copy_short;
 
 /// Bytes of a cache line.
 pub(super) const LINE_BYTES: usize = 64;
 /// Bytes of a lane, within which unpacks and shuffles stay.
 pub(super) const LANE_BYTES: usize = 16;
 
-/// A register of one or more lanes. Those of one lane must say how they prefetch and fence: wider ones ask them.
+/// The line in which a run ends and the next one begins.
+#[repr(C, align(64))]
+struct Seam([u8; LINE_BYTES]);
+
+/// A register of one or more lanes. One of a single lane must define how it prefetches and fences; wider ones use that.
 pub(super) trait Vector: Copy {
     /// A register of one lane, for what is too little for this one.
     type Lane: Vector;
     const BYTES: usize;
-    /// A pick finds its bytes among so many that follow each other: all of the register, or a lane of it. Levels that
-    /// cannot pick or unpack have 0.
+    /// Bytes from which a pick can choose: the whole register, or a lane of it; 0 if the level cannot pick or unpack.
     const WINDOW_BYTES: usize;
-    /// Whether a pick is from two windows at once.
+    /// Whether a pick chooses from two windows at once.
     const PICKS_FROM_TWO: bool = false;
 
     unsafe fn load(source: *const u8) -> Self;
-    /// Loads a lane from every `step` bytes. Registers of one lane load just that.
+    /// Loads one lane from every `step` bytes. A register of one lane loads just that one.
     #[inline(always)]
     unsafe fn load_lanes(source: *const u8, _step: isize) -> Self {
         // SAFETY: the caller's promise.
         unsafe { Self::load(source) }
     }
     unsafe fn store(self, target: *mut u8);
-    /// Stores past the caches, where there are such stores, and CPUs do not do so by themselves.
+    /// Stores past the caches, where such stores exist and CPUs do not do so by themselves.
     #[inline(always)]
     unsafe fn stream(self, target: *mut u8) {
         // SAFETY: the caller's promise.
         unsafe { self.store(target) }
     }
-    /// Returns the units of `U` bytes of the low halves of lanes in turn, and those of the high halves.
+    /// Streams a line with the last `rest` bytes of a run and the first ones of the next.
+    #[inline(always)]
+    unsafe fn stream_seam(tail: *const u8, rest: usize, head: *const u8, target: *mut u8) {
+        let mut seam = Seam([0; LINE_BYTES]);
+        let seam = seam.0.as_mut_ptr();
+        let mut at = 0;
+        // SAFETY: the caller's promise.
+        unsafe {
+            copy_short::<Self>(tail, seam, rest);
+            copy_short::<Self>(head, seam.wrapping_add(rest), LINE_BYTES - rest);
+            while at < LINE_BYTES {
+                Self::load(seam.wrapping_add(at)).stream(target.wrapping_add(at));
+                at += Self::BYTES;
+            }
+        }
+    }
+    /// Returns units of `U` bytes from both registers in turn: from the low halves of lanes, and from the high halves.
     #[inline(always)]
     unsafe fn unpack<const U: usize>(self, other: Self) -> (Self, Self) {
         (self, other)
     }
-    /// Returns registers of which the first has the first lanes of all, the second the second lanes, and so on. There are as
-    /// many as lanes, and what follows them does not count.
+    /// Transposes lanes: the first register returned has the first lanes of all, the second one the second lanes, and
+    /// so on. There are as many as lanes; the others do not count.
     #[inline(always)]
     unsafe fn transpose_lanes(rows: [Self; 4]) -> [Self; 4] {
         rows
@@ -51,34 +72,34 @@ pub(super) trait Vector: Copy {
     unsafe fn shuffle(self, _index: Self) -> Self {
         self
     }
-    /// Loads what begins so many bytes ahead; on levels whose window is a lane, each lane by itself.
+    /// Loads what begins at an offset; on levels whose window is a lane, each lane at an offset of its own.
     #[inline(always)]
     unsafe fn load_window(source: *const u8, [offset, _]: [isize; 2]) -> Self {
         // SAFETY: the caller's promise.
         unsafe { Self::load(source.wrapping_offset(offset)) }
     }
-    /// Returns the bytes of this window that the index numbers. Levels that cannot pick are never asked to.
+    /// Returns the bytes of this window that have these indices. Never called on levels that cannot pick.
     #[inline(always)]
     unsafe fn pick(self, _index: Self) -> Self {
         self
     }
-    /// Returns the bytes that the indices number, of this window and of another, as `Pick` says.
+    /// Returns the bytes of this and of another window that have these indices, as `Pick` says.
     #[inline(always)]
     unsafe fn pick_two(self, window: Self, [first, second]: [Self; 2]) -> Self {
         // SAFETY: the caller's promise.
         unsafe { self.pick(first).pick_more(window, second) }
     }
-    /// Returns these bytes with some of another window.
+    /// Returns these bytes together with some of another window.
     #[inline(always)]
     unsafe fn pick_more(self, _window: Self, _index: Self) -> Self {
         self
     }
-    /// Asks for the line of an address, which may be any address at all.
+    /// Prefetches the line of an address, which may be any address at all.
     #[inline(always)]
     fn prefetch(at: *const u8) {
         Self::Lane::prefetch(at);
     }
-    /// Asks for a line that is not needed at once.
+    /// Prefetches a line that is not needed at once.
     #[inline(always)]
     fn prefetch_later(at: *const u8) {
         Self::Lane::prefetch_later(at);

@@ -1,8 +1,8 @@
 //! Outputs that are boxes in one system of coordinates: slices, columns, channels and tiles of one tensor.
 //!
-//! The distance of an output from the lowest one, divided by the strides that they have in common, the longest
-//! first, gives the coordinates of its first byte. If no output reaches beyond the next longer stride, every byte has
-//! coordinates of its own: then two outputs meet exactly if, on every axis, their intervals do.
+//! The distance of an output from the lowest one, divided by the strides that all of them share, the longest first,
+//! gives the coordinates of its first byte. If no output reaches beyond the next longer stride, every byte has
+//! coordinates of its own; then two outputs meet exactly if their intervals meet on every axis.
 
 #![forbid(unsafe_code)]
 
@@ -12,7 +12,7 @@ use super::{first_meeting, Tensors};
 use crate::math::{div_rem, gcd};
 use crate::span::Span;
 
-/// What is found out about boxes.
+/// What was found out about boxes.
 pub(crate) enum Verdict {
     Apart,
     Meet(usize, usize),
@@ -22,18 +22,18 @@ pub(crate) enum Verdict {
 /// Outputs as boxes.
 struct Boxes<'a> {
     tensors: &'a dyn Tensors,
-    /// One that has the axes of all.
+    /// An output that has the axes of all of them.
     model: Lattice,
-    /// Where the lowest begins.
+    /// Where the lowest output begins.
     origin: usize,
 }
 
-/// What a box takes of the bytes below the shortest stride, and its steps of each axis, the longest stride first. Where
-/// there is no axis, all boxes have one and the same.
+/// What a box takes up of the bytes below the shortest stride, and its steps along each axis, the longest stride first.
+/// Axes that do not exist are the same interval in all boxes.
 type Intervals = [Span; MAX_AXES + 1];
 
 impl Boxes<'_> {
-    /// The intervals of an output, counted from the lowest output's. `None` of one that is no box: it is empty, has
+    /// Returns the intervals of an output, counted from the lowest output's; `None` if it is no box: it is empty, has
     /// an axis of its own, or reaches beyond the next longer stride.
     fn intervals(&self, at: usize) -> Option<Intervals> {
         let lattice = self.tensors.lattice(at);
@@ -55,7 +55,7 @@ impl Boxes<'_> {
     }
 }
 
-/// Whether outputs meet, as far as they are boxes.
+/// Returns whether outputs meet, if they are boxes.
 #[inline(never)] // for its stack
 pub(crate) fn verdict(tensors: &dyn Tensors) -> Verdict {
     let count = tensors.len();
@@ -72,7 +72,7 @@ pub(crate) fn verdict(tensors: &dyn Tensors) -> Verdict {
         return Verdict::Apart;
     }
     let boxes = Boxes { tensors, model: tensors.lattice(longest), origin };
-    // For each axis, what divides all distances, and the longest interval.
+    // For each axis, the greatest common divisor of all distances, and the longest interval.
     let mut cells = [(0, 0); MAX_AXES + 1];
     for at in 0..count {
         let Some(intervals) = boxes.intervals(at) else {
@@ -87,7 +87,7 @@ pub(crate) fn verdict(tensors: &dyn Tensors) -> Verdict {
         }
     }
     if cells.iter().all(|(cell, longest)| *cell == 0 || longest <= cell) {
-        // Each lies in a cell of a grid: those that meet begin at the same place.
+        // Each lies in a cell of a grid, so those that meet begin at the same place.
         let corner = |at| {
             let Span { start, end } = tensors.span(at);
             Span { start, end: end.min(start.saturating_add(1)) }

@@ -1,5 +1,5 @@
-//! Memory as a map of cells, with a bit for each that says whether it is taken. Where all spans begin at a boundary
-//! between cells, two meet if they have a cell in common, and their order does not matter.
+//! Memory as a map of cells, with a bit for each that says whether it is taken. If all spans begin at boundaries
+//! between cells, two of them meet if they have a cell in common, and their order does not matter.
 
 #![forbid(unsafe_code)]
 
@@ -19,8 +19,8 @@ pub(crate) struct Grid {
 const BITS: usize = u32::BITS as usize;
 
 impl Grid {
-    /// The grid of some spans, if they lie so close together that it takes no more passes than their order, and each
-    /// lies in two windows or three.
+    /// Returns the grid of some spans if they are so dense that it takes no more passes than visiting them in order,
+    /// and if each lies in at most three windows.
     pub(crate) fn over(spans: &dyn Spans) -> Option<Self> {
         let (mut hull, mut bits, mut longest) = (Span::NOWHERE, 0, 0);
         for span in filled(spans) {
@@ -28,15 +28,15 @@ impl Grid {
             bits |= span.start;
             longest = longest.max(span.len());
         }
-        // However far apart, the cells of a window can be numbered.
+        // However far apart spans are, the cells of a window can be numbered.
         let shift = bits.trailing_zeros().min(12);
         let is_dense = hull.len() >> shift <= spans.len().saturating_mul(BITS);
         let are_short = longest >> shift <= SMALL * BITS;
         (is_dense && are_short).then_some(Self { hull, shift, longest })
     }
 
-    /// A span that has a cell in common with one of the first `written` spans. It is itself one of them only if
-    /// spans are to be compared `among` them.
+    /// Returns a span that has a cell in common with one of the first `written` spans. It is one of these itself only
+    /// if spans are to be compared `among` them.
     pub(crate) fn first_meeting(
         &self,
         written: usize,
@@ -64,7 +64,7 @@ impl Grid {
         found
     }
 
-    /// Whether a cell of a span is taken, of those in the window. If the span is written, they then are.
+    /// Returns whether a cell of a span is taken, of those in the window. If the span is written, takes them.
     fn meets(&self, taken: &mut [u32], window: Span, span: Span, is_written: bool) -> bool {
         let offset = |address: usize| address.min(window.end).saturating_sub(window.start);
         let first = offset(span.start) >> self.shift;

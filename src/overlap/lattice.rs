@@ -1,9 +1,9 @@
-//! Whether two strided tensors have a byte in common.
+//! Decides whether two strided tensors have a byte in common.
 //!
 //! They do if steps along the axes of both lead from the distance between them to one that is shorter than a run of
-//! contiguous bytes. The search goes axis by axis, the longest stride first, and takes no steps that the
-//! shorter strides could not make good. Where strides nest, as in all layouts that people have, that leaves hardly
-//! more than one for each axis; where it would take too long, the search gives up and says so.
+//! contiguous bytes. The search goes axis by axis, the longest stride first, and takes no steps that the shorter
+//! strides could not make up for. If strides nest, as in all layouts that people use, that leaves hardly more than one
+//! step for each axis; where it would take too long, the search gives up and says so.
 
 #![forbid(unsafe_code)]
 
@@ -18,23 +18,23 @@ pub(super) struct Steps {
 }
 
 impl Steps {
-    /// Both axes as one, if one continues the other.
+    /// Joins two axes, if one continues the other.
     fn join(self, other: Self) -> Option<Self> {
         let (inner, outer) = if self.stride < other.stride { (self, other) } else { (other, self) };
         let continues = inner.stride.checked_mul(inner.count) == Some(outer.stride);
         continues.then_some(Self { count: inner.count.saturating_mul(outer.count), ..inner })
     }
 
-    /// Bytes from the first step to the last.
+    /// Returns the bytes from the first step to the last.
     pub(super) fn reach(self) -> usize {
         self.stride.saturating_mul(self.count.saturating_sub(1))
     }
 }
 
-/// The most axes of a tensor, apart from those that continue each other.
+/// The most axes of a tensor, not counting those that continue each other.
 pub(super) const MAX_AXES: usize = 12;
 
-/// The bytes of a tensor: runs of contiguous ones, and axes over them, the longest stride first.
+/// The bytes of a tensor: runs of contiguous bytes, and axes over these, the longest stride first.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Lattice {
     pub span: Span,
@@ -44,12 +44,12 @@ pub(crate) struct Lattice {
 }
 
 impl Lattice {
-    /// All bytes of a span.
+    /// Returns all bytes of a span.
     pub(crate) fn whole(span: Span) -> Self {
         Self { span, run: span.len(), axes: [Steps::default(); MAX_AXES], rank: 0 }
     }
 
-    /// Elements of `size` bytes with extents and strides in elements, none of extent 0.
+    /// Returns the bytes of elements of `size` bytes, with extents and strides in elements. No extent may be 0.
     #[inline(never)] // once in the library
     pub(crate) fn strided(
         span: Span,
@@ -62,7 +62,7 @@ impl Lattice {
         for (extent, stride) in dims.filter(|(extent, stride)| *extent > 1 && *stride != 0) {
             let stride = bytes(stride.unsigned_abs()).saturating_mul(size);
             let axis = Steps { stride, count: bytes(extent.unsigned_abs()) };
-            // The last ones that there is room for, as many as continue each other.
+            // The last axes that there is room for are joined if they continue each other.
             let joined = last.join(axis).filter(|_| lattice.rank + 1 >= MAX_AXES);
             last = joined.unwrap_or_else(|| {
                 lattice.insert(last);
@@ -70,7 +70,7 @@ impl Lattice {
             });
         }
         lattice.insert(last);
-        // Axes that continue the run belong to it.
+        // Axes that continue the run become part of it.
         while let Some(axis) = lattice.axes().and_then(<[_]>::last) {
             if axis.stride > lattice.run {
                 break;
@@ -81,7 +81,7 @@ impl Lattice {
         lattice
     }
 
-    /// Puts an axis in its place; if there are too many, the rank says so.
+    /// Inserts an axis in the order of strides. If there are too many, the rank says so.
     fn insert(&mut self, axis: Steps) {
         if axis.count <= 1 {
             return;
@@ -93,7 +93,7 @@ impl Lattice {
         self.rank += 1;
     }
 
-    /// Its axes, unless they are too many.
+    /// Returns its axes, unless there are too many.
     pub(super) fn axes(&self) -> Option<&[Steps]> {
         self.axes.get(..self.rank)
     }
@@ -104,27 +104,27 @@ impl Lattice {
 pub(crate) enum Answer {
     Apart,
     Meet,
-    /// It would have taken too long.
+    /// It would take too long.
     GivenUp,
 }
 
-/// A stride of either tensor, and by how many steps of it their elements may differ.
+/// A stride of either tensor, and by how many steps of it elements of the two may differ.
 #[derive(Debug, Clone, Copy, Default)]
 struct Difference {
     stride: i64,
     low: i64,
     high: i64,
-    /// What the shorter strides add at the least and at the most.
+    /// What the shorter strides add at least and at most.
     least: i64,
     most: i64,
-    /// Divides this stride and all shorter ones.
+    /// The greatest common divisor of this stride and all shorter ones.
     divisor: i64,
 }
 
-/// The most steps that the searches of one call take, all together.
+/// The most steps that all searches of one call take together.
 pub(crate) const BUDGET: usize = 1 << 22;
 
-/// Whether two tensors have a byte in common, as far as the budget lasts.
+/// Returns whether two tensors have a byte in common, as far as the budget lasts.
 #[cold]
 #[inline(never)]
 pub(crate) fn meet(a: &Lattice, b: &Lattice, budget: &mut usize) -> Answer {
@@ -151,7 +151,7 @@ pub(crate) fn meet(a: &Lattice, b: &Lattice, budget: &mut usize) -> Answer {
         difference.divisor = signed(divisor);
         len += 1;
     }
-    // They meet where b's run begins less than a run before or behind a's.
+    // They meet if b's run begins less than a run before or behind a's.
     let (low, high) = (1 - signed(b.run), signed(a.run) - 1);
     let distance = b.span.start.wrapping_sub(a.span.start).cast_signed() as i64;
     search(differences.get(..len).unwrap_or_default(), distance, low, high, budget)
@@ -161,7 +161,7 @@ fn signed(bytes: usize) -> i64 {
     i64::try_from(bytes).unwrap_or(i64::MAX)
 }
 
-/// Puts the steps of one tensor in their place among the differences, the longest stride first.
+/// Inserts the steps of one tensor among the differences, the longest stride first.
 #[inline(never)] // once in the library
 fn insert(differences: &mut [Difference], axis: Steps, is_first: bool) {
     let (stride, last) = (signed(axis.stride), signed(axis.count) - 1);
@@ -177,7 +177,7 @@ fn insert(differences: &mut [Difference], axis: Steps, is_first: bool) {
     }
 }
 
-/// Whether steps lead from a distance to one between `low` and `high`.
+/// Searches for steps that lead from a distance to one between `low` and `high`.
 fn search(
     differences: &[Difference],
     distance: i64,
@@ -205,7 +205,7 @@ fn search(
     Answer::Apart
 }
 
-/// The quotient by what is above 0, rounded down.
+/// Returns the quotient, rounded down; the divisor is above 0.
 fn floor(a: i64, b: i64) -> i64 {
     a.checked_div_euclid(b).unwrap_or(0)
 }

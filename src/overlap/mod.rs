@@ -1,14 +1,14 @@
-//! Whether memory that a call writes overlaps other memory that it uses.
+//! Checks whether memory that a call writes overlaps other memory that it uses.
 //!
 //! Two tensors or arrays *meet* if they have a byte in common; otherwise they are *apart*. The outputs of a copy must
 //! be apart from each other and from everything that the call reads, and so must the arrays that `infer` and `view`
 //! fill. Outputs may be strided and may come in any order, and there may be up to 2^31 - 1 of them. The library has no
-//! heap and must not sort the caller's arrays. So there are four tests, cheapest first; each decides exactly
-//! what it decides, and leaves the rest to the next one.
+//! heap and must not sort the caller's arrays. So there are four tests, the cheapest first; each is exact in what it
+//! decides, and leaves everything else to the next one.
 //!
 //! 1. **Order of arrival** ([`Trail`]). The *span* of an output reaches from its lowest byte to its highest. If each
-//!    span lies above or below all those before it, all outputs are apart. This is seen while outputs are checked
-//!    one by one, and for outputs in ascending or descending order it is all that happens.
+//!    span lies above or below all those before it, all outputs are apart. This is found while outputs are checked
+//!    one by one; if outputs are in ascending or descending order, nothing more is needed.
 //! 2. **Spans in any order** ([`first_meeting`], [`first_crossing`]). Up to 16 are compared pair by pair. If there are
 //!    more, and they lie close together, they are entered in a map of memory that has a bit for each cell
 //!    ([`grid`]). Otherwise they are visited in the order of their addresses ([`order`]), each of them compared
@@ -17,24 +17,24 @@
 //!    picture, channels of pixels, slices along any axis, with or without padding. They have their strides in
 //!    common, so dividing addresses by the strides gives coordinates, in which each output is a box. If the
 //!    boxes lie in the cells of a regular grid, they meet exactly where two begin at the same address. If
-//!    their intervals on some axis are apart, so are they. Either way the test is the second one again, of
-//!    coordinates instead of addresses, so it does not matter how many boxes there are, or in which order.
+//!    their intervals on some axis are apart, so are they. Either way this is the second test again, applied to
+//!    coordinates instead of addresses, so the number and the order of boxes do not matter.
 //! 4. **Pairs** ([`lattice`]). Other strided outputs are visited in the order of their addresses, and those whose spans
 //!    meet are compared two at a time: a search along the axes of both looks for a byte that belongs to both, whatever
 //!    their strides. A strided input is compared with outputs in the same way.
 //!
 //! # What is refused
 //!
-//! The fourth test gives up where more than 64 spans reach over one address, when all searches of a call
-//! have taken [`lattice::BUDGET`] steps, and on tensors of more than 12 axes, not counting those that continue
-//! each other. The error then names two outputs that "could not be shown apart". Of layouts that people have, it can
-//! be a hundred columns in each of two separate matrices, or tiles of many sizes in several rows.
+//! The fourth test gives up where more than 64 spans reach over one address, when all searches of a call together have
+//! taken [`lattice::BUDGET`] steps, and on tensors of more than 12 axes, not counting those that continue each other.
+//! The error then names two outputs that "could not be shown apart". Among layouts that people use, this can happen to
+//! a hundred columns in each of two separate matrices, or to tiles of many sizes in several rows.
 //!
 //! # How much work it is
 //!
-//! Each test looks at every output a few times, except that visiting spans in order takes a pass over all of
-//! them for every 3,000 or so. Only spans in no order, and on average more than 32 units apart, are visited: a unit
-//! is a byte, or what all their addresses are multiples of. A million of them take one or two seconds.
+//! Each test looks at every output a few times, except that visiting spans in order takes a pass over all of them for
+//! every 3,000 or so. Spans are visited only if they are in no order and on average more than 32 units apart, where a
+//! unit is a byte, or whatever all their addresses are multiples of. A million of them take one or two seconds.
 
 #![forbid(unsafe_code)]
 
@@ -53,12 +53,12 @@ use lattice::{meet, Answer, Lattice};
 use order::in_order;
 pub(crate) use spans::{first_crossing, first_meeting, Kept, Numbered, See, Spans};
 
-/// Watches spans go by.
+/// Watches spans as they come.
 #[derive(Clone, Copy)]
 pub(crate) struct Trail {
-    /// From the lowest byte of those seen to the highest.
+    /// From the lowest byte seen so far to the highest.
     pub hull: Span,
-    /// Whether each lay above or below all those before it.
+    /// Whether each span lay above or below all those before it.
     pub is_apart: bool,
 }
 
@@ -72,16 +72,16 @@ impl Trail {
     }
 }
 
-/// Outputs that may be strided, by number.
+/// Outputs by number, which may be strided.
 pub(crate) trait Tensors: Spans {
-    /// The bytes of an output.
+    /// Returns the bytes of an output.
     fn lattice(&self, index: usize) -> Lattice;
 }
 
-/// More outputs that reach over one address are not compared pair by pair.
+/// If more outputs reach over one address, they are not compared pair by pair.
 const MOST_OPEN: usize = 64;
 
-/// Two outputs that meet, or could not be shown not to.
+/// Two outputs that meet, or that could not be shown to be apart.
 pub(crate) struct Clash {
     pub output: usize,
     pub other: usize,
@@ -94,8 +94,8 @@ impl Clash {
     }
 }
 
-/// Two outputs that may be strided that have a byte in common, if any do, or that could not be shown apart within
-/// the budget.
+/// Returns two outputs that have a byte in common, if any do, or that could not be shown apart within the budget. They
+/// may be strided.
 #[cold]
 #[inline(never)]
 pub(crate) fn clash(tensors: &dyn Tensors, budget: &mut usize) -> Option<Clash> {
@@ -109,7 +109,7 @@ pub(crate) fn clash(tensors: &dyn Tensors, budget: &mut usize) -> Option<Clash> 
     }
 }
 
-/// Outputs compared pair by pair: each with those that begin no higher, and do not end before it begins.
+/// Compares outputs pair by pair: each with those that begin no higher and do not end before it begins.
 #[inline(never)] // for its stack
 fn tangled(tensors: &dyn Tensors, budget: &mut usize) -> Option<Clash> {
     let (mut open, mut len, mut found) = ([0; MOST_OPEN], 0, None);

@@ -1,6 +1,6 @@
-//! Spans visited in the order of their addresses. The caller's arrays must not be sorted and there is no heap, so
-//! each pass over the spans collects, in a small table, those that begin in the next window of memory. It takes
-//! about as many passes as tables are filled.
+//! Visits spans in the order of their addresses. The caller's arrays must not be sorted and there is no heap, so each
+//! pass over the spans collects, in a small table, those that begin in the next window of memory. It takes about as
+//! many passes as tables can be filled.
 
 #![forbid(unsafe_code)]
 
@@ -8,12 +8,12 @@ use super::spans::{filled, Spans};
 use crate::span::Span;
 use core::ops::ControlFlow;
 
-/// Entries of the table on the stack; and where there are more spans than so many, as a pass then takes long.
+/// Entries of the table on the stack, which is larger for more spans than `MANY`, because a pass over these takes long.
 pub(crate) const SMALL: usize = 1 << 10;
 const MANY: usize = 1 << 14;
 const LARGE: usize = 1 << 12;
 
-/// Lends a table for so many spans, filled with 0.
+/// Lends a table for `count` spans, filled with 0.
 pub(crate) fn with_table(count: usize, work: &mut dyn FnMut(&mut [u32])) {
     if count > MANY {
         lend::<LARGE>(work);
@@ -31,17 +31,17 @@ fn lend<const N: usize>(work: &mut dyn FnMut(&mut [u32])) {
 /// What to do at the span with this number.
 pub(crate) type Visit<'a> = dyn FnMut(usize) -> ControlFlow<()> + 'a;
 
-/// The most spans that can be visited: their numbers leave a bit of an entry for a key.
+/// The most spans that can be visited: their numbers leave one bit of an entry for a key.
 pub(crate) const MOST: usize = i32::MAX as usize;
 
-/// Calls `visit` for each span that is not empty, the lowest first, until it breaks. There must be no more of them
-/// than [`MOST`].
+/// Calls `visit` for each span that is not empty, the lowest first, until it breaks. There must be no more than
+/// [`MOST`] of them.
 pub(crate) fn in_order(spans: &dyn Spans, visit: &mut Visit<'_>) {
     with_table(spans.len(), &mut |table| in_passes(table, spans, visit));
 }
 
-/// An entry of the table has the number of a span in its lower bits, and above them a key that says in which part of
-/// the window it begins. Spans are looked up only where keys are equal.
+/// Visits spans in passes. An entry of the table has the number of a span in its lower bits, and above them a key that
+/// says in which part of the window it begins. Spans are looked up only where keys are equal.
 #[inline(never)] // for its stack
 #[allow(clippy::cast_possible_truncation)] // keys and numbers fit
 fn in_passes(table: &mut [u32], spans: &dyn Spans, visit: &mut Visit<'_>) {
@@ -52,7 +52,7 @@ fn in_passes(table: &mut [u32], spans: &dyn Spans, visit: &mut Visit<'_>) {
         let [low, high] = [one, other].map(|entry| entry >> number_bits);
         low < high || low == high && start(one) < start(other)
     };
-    // How many bytes to look at, so that the table is likely to be three quarters full.
+    // The bytes to look at, so that the table is likely to be three quarters full.
     let goal = table.len() / 4 * 3;
     let window_of = |bytes: usize, spans: usize| {
         let window = (bytes as u64).saturating_mul(goal as u64).checked_div(spans as u64);
@@ -61,23 +61,23 @@ fn in_passes(table: &mut [u32], spans: &dyn Spans, visit: &mut Visit<'_>) {
     let all = filled(spans).fold(Span::NOWHERE, Span::hull);
     let (mut low, mut window) = (all.start, window_of(all.len(), spans.len()));
     while low < all.end {
-        let (mut high, mut len, mut goes_on) = (low.saturating_add(window), 0, true);
+        let (mut high, mut len, mut continues) = (low.saturating_add(window), 0, true);
         let key_shift = (usize::BITS - window.leading_zeros() + number_bits).saturating_sub(32);
         spans.starts(low, high, &mut |index, begin| {
             if spans.span(index).is_empty() {
                 return high;
             }
-            // Any number may begin here, without filling the table: the next window begins higher up.
+            // Any number of spans may begin here without filling the table: the next window begins higher up.
             if begin == low {
-                goes_on = goes_on && visit(index).is_continue();
-                return if goes_on { high } else { low };
+                continues = continues && visit(index).is_continue();
+                return if continues { high } else { low };
             }
             if let Some(slot) = table.get_mut(len) {
                 *slot = ((begin - low) >> key_shift << number_bits | index) as u32;
                 len += 1;
             }
             if len == table.len() {
-                // The lower half stays, and the window ends where the upper one begins.
+                // The lower half stays, and the window ends where the upper half begins.
                 sort(table, is_below);
                 high = table.get(len / 2).map_or(high, |middle| start(*middle));
                 len = table.partition_point(|entry| start(*entry) < high);
@@ -86,14 +86,14 @@ fn in_passes(table: &mut [u32], spans: &dyn Spans, visit: &mut Visit<'_>) {
         });
         let found = table.get_mut(..len).unwrap_or_default();
         sort(found, is_below);
-        if !goes_on || found.iter().any(|entry| visit(number(*entry)).is_break()) {
+        if !continues || found.iter().any(|entry| visit(number(*entry)).is_break()) {
             return;
         }
         (low, window) = (high, window_of(high - low, len + 1));
     }
 }
 
-/// Sorts by Shell's method: what `core` has can panic.
+/// Sorts by Shell's method, because the sorts of `core` can panic.
 fn sort(entries: &mut [u32], is_below: impl Fn(u32, u32) -> bool) {
     let mut gap = entries.len();
     while gap > 1 {
@@ -153,7 +153,7 @@ mod tests {
             prop_assert_eq!(visited(&keys), expected(&keys));
         }
 
-        /// As dense here as there is room for, and very far apart there.
+        /// As dense here as there is room for, and far apart there.
         #[test]
         fn keys_that_crowd_together(
             keys in prop::collection::vec((0u32..usize::BITS - 1, any::<usize>()), 0..3 * SMALL),

@@ -1,4 +1,4 @@
-//! Spans of memory, by number, that may be in any order: whether two of them meet.
+//! Decides whether any two spans of memory meet. They have numbers, and may be in any order.
 
 #![forbid(unsafe_code)]
 
@@ -12,11 +12,11 @@ use core::ops::ControlFlow;
 pub(crate) trait Spans {
     fn len(&self) -> usize;
 
-    /// The span with this number; an empty one meets nothing.
+    /// Returns the span with this number; an empty one meets nothing.
     fn span(&self, index: usize) -> Span;
 
-    /// Shows number and address of those that begin at `low` or above and below `high`, in the order of their numbers.
-    /// From then on `high` is what `see` returns. They may be empty.
+    /// Calls `see` with the number and the address of each span that begins at `low` or above and below `high`, in the
+    /// order of their numbers. What it returns is `high` from then on. Spans may be empty.
     fn starts(&self, low: usize, mut high: usize, see: &mut See<'_>) {
         for index in 0..self.len() {
             let start = self.span(index).start;
@@ -30,7 +30,7 @@ pub(crate) trait Spans {
 /// What to do where a span begins.
 pub(crate) type See<'a> = dyn FnMut(usize, usize) -> usize + 'a;
 
-/// So many spans, each by its number.
+/// A number of spans, and a function that returns each.
 pub(crate) struct Numbered<'a>(pub usize, pub &'a dyn Fn(usize) -> Span);
 
 impl Spans for Numbered<'_> {
@@ -43,10 +43,10 @@ impl Spans for Numbered<'_> {
     }
 }
 
-/// At most so many written spans are compared pair by pair.
+/// Up to this many written spans are compared pair by pair.
 const FEW: usize = 16;
 
-/// Spans of which the first few are kept, as they take long to work out.
+/// Spans of which the first few are kept, because they take long to work out.
 pub(crate) struct Kept<'a> {
     few: [Span; FEW],
     all: &'a dyn Spans,
@@ -75,24 +75,24 @@ impl Spans for Kept<'_> {
     }
 }
 
-/// The spans that are not empty.
+/// Returns the spans that are not empty.
 pub(super) fn filled(spans: &dyn Spans) -> impl Iterator<Item = Span> + '_ {
     (0..spans.len()).map(|index| spans.span(index)).filter(|span| !span.is_empty())
 }
 
-/// Two spans that meet, if any do: the higher number first.
+/// Returns two spans that meet, if any do: the higher number first.
 pub(crate) fn first_meeting(spans: &dyn Spans) -> Option<(usize, usize)> {
     let found = find(spans.len(), spans);
     found.map(|(one, other)| (one.max(other), one.min(other)))
 }
 
-/// One of the first `written` spans and one of the others that meet, if any do.
+/// Returns one of the first `written` spans and one of the others that meet, if any do.
 pub(crate) fn first_crossing(written: usize, spans: &dyn Spans) -> Option<(usize, usize)> {
     let found = find(written, spans);
     found.map(|(one, other)| (one.min(other), one.max(other)))
 }
 
-/// One of the first `written` spans and one of the others that meet; if there are no others, two of them.
+/// Returns one of the first `written` spans and one of the others that meet; if there are no others, two of them.
 #[cold]
 #[inline(never)]
 fn find(written: usize, spans: &dyn Spans) -> Option<(usize, usize)> {
@@ -114,11 +114,11 @@ fn find(written: usize, spans: &dyn Spans) -> Option<(usize, usize)> {
             |other: &usize| *other != index && spans.span(*other).intersects(spans.span(index));
         return (0..written).find(meets).map(|other| (index, other));
     }
-    // Such memory is not there, and to look through it would take months.
+    // There is no such memory, and looking through it would take months.
     if spans.len() > MOST {
         return Some((spans.len() - 1, 0));
     }
-    // How far written spans and others reach, and which reach there.
+    // How far written spans and others reach, and which of them reach there.
     let (mut ends, mut found) = ([(0, 0); 2], None);
     in_order(spans, &mut |index| {
         let (span, [first, second]) = (spans.span(index), &mut ends);
@@ -134,7 +134,7 @@ fn find(written: usize, spans: &dyn Spans) -> Option<(usize, usize)> {
     found
 }
 
-/// [`find`] where few are written.
+/// Does what [`find`] does if few are written.
 #[inline(never)] // for its stack
 fn pair_of_few(written: usize, among: bool, spans: &dyn Spans) -> Option<(usize, usize)> {
     let (mut few, mut hull) = ([Span::default(); FEW], Span::NOWHERE);
@@ -162,7 +162,7 @@ mod tests {
     use crate::span::Span;
     use proptest::prelude::*;
 
-    /// Spans of so many units after so many, in no order.
+    /// Spans of so many units after gaps of so many, in no order.
     fn spans(unit: usize, gaps_and_lengths: impl Iterator<Item = (usize, usize)>) -> Vec<Span> {
         let mut end = 4096;
         let spans = gaps_and_lengths.map(|(gap, len)| {
@@ -214,7 +214,7 @@ mod tests {
         }
     }
 
-    /// What most outputs look like: gaps of one kind, now and then a far longer one.
+    /// What most outputs look like: gaps of one kind, and now and then a far longer one.
     fn gap() -> impl Strategy<Value = usize> {
         prop_oneof![
             8 => 0usize..3,
@@ -244,7 +244,7 @@ mod tests {
             check(&spans);
         }
 
-        /// Of the two kinds only the first ones are apart from each other, in order or not.
+        /// Of the two kinds, only the first ones are apart from each other, in order or not.
         #[test]
         fn two_kinds(
             lengths in prop::collection::vec((0usize..60, 1usize..40), 1..100),
@@ -287,7 +287,7 @@ mod tests {
         }
     }
 
-    /// Two heaps far apart, a few lonely ones, and one longer than a batch has numbers for.
+    /// Two heaps far apart, a few lonely spans, and one longer than a batch has numbers for.
     #[test]
     #[cfg(target_pointer_width = "64")]
     fn a_great_many_here_and_there() {

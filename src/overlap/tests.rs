@@ -1,4 +1,4 @@
-//! Outputs of any strides, against their bytes one by one.
+//! Outputs of any strides, compared with their bytes one by one.
 
 use super::lattice::{meet, Answer, Lattice, BUDGET};
 use super::{clash, Clash, Spans, Tensors as _};
@@ -42,7 +42,7 @@ fn accepted(tensors: &Tensors) -> bool {
     found(tensors).is_none()
 }
 
-/// The bytes of a tensor, listed.
+/// Lists the bytes of a tensor.
 fn bytes((address, shape, strides): &(usize, Vec<i64>, Vec<i64>)) -> HashSet<i64> {
     let mut elements = vec![i64::try_from(*address).unwrap()];
     for (extent, stride) in shape.iter().zip(strides) {
@@ -52,7 +52,7 @@ fn bytes((address, shape, strides): &(usize, Vec<i64>, Vec<i64>)) -> HashSet<i64
     elements.into_iter().flat_map(|e| [e, e + 1]).collect()
 }
 
-/// Whether no byte belongs to two tensors.
+/// Returns whether no byte belongs to two tensors.
 fn apart(tensors: &Tensors) -> bool {
     let sets: Vec<_> = tensors.0.iter().map(bytes).collect();
     let all: HashSet<_> = sets.iter().flatten().collect();
@@ -67,7 +67,7 @@ fn tensor() -> impl Strategy<Value = (usize, Vec<i64>, Vec<i64>)> {
     })
 }
 
-/// Column blocks of `widths` of one matrix, which may be seen upside down.
+/// Column blocks of `widths` of one matrix, which may be upside down.
 fn columns(widths: &[i64], rows: i64, flip: bool) -> Tensors {
     let pitch: i64 = widths.iter().sum();
     let mut column = 0;
@@ -83,7 +83,7 @@ fn columns(widths: &[i64], rows: i64, flip: bool) -> Tensors {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 5_000, failure_persistence: None, ..Default::default() })]
 
-    /// Whatever the strides, those of an input among them: exact, or given up.
+    /// Whatever the strides, also those of an input: the answer is exact, or the search gives up.
     #[test]
     fn two_tensors_of_any_strides(a in tensor(), b in tensor()) {
         let tensors = Tensors(vec![a, b]);
@@ -124,7 +124,7 @@ proptest! {
     }
 }
 
-/// Some channels of the pixels of a picture: from `first` on, every `step`-th.
+/// Some channels of the pixels of a picture: every `step`-th from `first` on.
 type Channels = (i64, i64, i64);
 
 fn channels((first, step, count): Channels) -> impl Iterator<Item = i64> {
@@ -145,7 +145,7 @@ fn interleaved(of: &[Channels], [height, width, pad]: [i64; 3]) -> Tensors {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..Default::default() })]
 
-    /// Of pictures of any size: the work does not grow with it.
+    /// The work does not grow with the size of the picture.
     #[test]
     fn channels_that_interleave_are_apart(
         wanted in prop::collection::vec((0..PIXEL, 1i64..6, 1i64..6), 2..20),
@@ -164,7 +164,7 @@ proptest! {
     }
 }
 
-/// Every second element beside every fourth: no extents that the strides nest by.
+/// Every second element beside every fourth: there are no extents by which the strides nest.
 #[test]
 fn steps_that_have_a_divisor_in_common() {
     let every = |first: usize, step, count| (4096 + 2 * first, vec![count], vec![step]);
@@ -172,7 +172,7 @@ fn steps_that_have_a_divisor_in_common() {
     assert!(!accepted(&Tensors(vec![every(0, 2, 99_999), every(2, 4, 49_999)])));
 }
 
-/// Would take minutes if all were compared with all.
+/// Takes minutes if every output is compared with every other.
 #[test]
 fn columns_of_many_matrices() {
     let matrix = |at: usize| (4096 + 64 * (at / 2) + 2 * (at % 2), vec![5], vec![2]);
@@ -184,7 +184,7 @@ fn columns_of_many_matrices() {
     assert!(!accepted(&tensors));
 }
 
-/// A tensor with padding on each axis, by extents and strides in elements; negative where it is seen backwards.
+/// A tensor with padding on each axis, by extents and strides in elements; negative strides go backwards.
 fn padded(dims: &[(i64, i64)], backwards: &[bool]) -> (Vec<i64>, Vec<i64>) {
     let (mut strides, mut reach) = (vec![], 1);
     for (&(extent, padding), backwards) in dims.iter().zip(backwards).rev() {
@@ -194,7 +194,7 @@ fn padded(dims: &[(i64, i64)], backwards: &[bool]) -> (Vec<i64>, Vec<i64>) {
     (dims.iter().map(|dim| dim.0).collect(), strides)
 }
 
-/// The box of a tensor that begins at these coordinates.
+/// Returns the box of a tensor that begins at these coordinates.
 fn part(strides: &[i64], at: &[i64], extents: &[i64]) -> (usize, Vec<i64>, Vec<i64>) {
     let first: i64 = strides.iter().zip(at).map(|(stride, at)| stride * at).sum();
     let address = 1 << 20;
@@ -204,7 +204,7 @@ fn part(strides: &[i64], at: &[i64], extents: &[i64]) -> (usize, Vec<i64>, Vec<i
 proptest! {
     #![proptest_config(ProptestConfig { cases: 1_000, failure_persistence: None, ..Default::default() })]
 
-    /// Wherever the boxes lie in a tensor: if they are many some are not decided, but none wrongly.
+    /// Wherever the boxes lie in a tensor: if there are many, some are not decided, but none wrongly.
     #[test]
     fn boxes_of_one_tensor(
         dims in prop::collection::vec((1i64..9, 0i64..3), 1..4),
@@ -229,7 +229,7 @@ proptest! {
             // Some begin in the middle of an element, or reach from one row into the next.
             let nudge = [0, 0, 0, 1, 2, 3][start[1].index(6)];
             tensors.0.push((address + nudge, shape, strides));
-            // Mostly such as are apart.
+            // Mostly boxes that are apart.
             if start[0].index(16) > 0 && !apart(&tensors) {
                 tensors.0.pop();
             }
@@ -244,7 +244,7 @@ proptest! {
         }
     }
 
-    /// Tiles of one size side by side on all axes, the last of each row narrower, in any order: however many.
+    /// Tiles of one size side by side on all axes, the last of each row narrower, in any order, and however many.
     #[test]
     fn all_tiles_of_one_tensor(
         dims in prop::collection::vec((1i64..5, 1i64..6, 0i64..3, 0i64..3), 1..4),
@@ -303,7 +303,7 @@ fn a_mosaic_of_planes() {
     assert!(found(&tensors).is_some_and(|found| found.is_sure));
 }
 
-/// Many in the gaps of each other that are no boxes of one tensor: nobody says that they meet.
+/// Many outputs in each other's gaps that are no boxes of one tensor: none is said to meet another.
 #[test]
 fn too_many_over_one_address() {
     let column = |pitch: i64, at: usize| (4096 + 2 * at, vec![50, 1], vec![pitch, 1]);
@@ -326,7 +326,7 @@ fn strides_without_a_divisor_in_common() {
     }
 }
 
-/// Few of them, or many; its other runs lie elsewhere modulo the columns' pitch.
+/// With few columns or many; the tensor's other runs lie elsewhere modulo the columns' pitch.
 #[test]
 fn a_tensor_of_runs_without_a_period_among_columns() {
     for count in [3, 20, 40] {
@@ -339,7 +339,7 @@ fn a_tensor_of_runs_without_a_period_among_columns() {
     }
 }
 
-/// More axes than are searched by, which are one.
+/// More axes than a search can have, which are really one.
 #[test]
 fn axes_that_continue_each_other() {
     let strides: Vec<i64> = (1..=20).rev().map(|axis| 1 << axis).collect();
@@ -348,7 +348,7 @@ fn axes_that_continue_each_other() {
     assert!(!accepted(&Tensors(vec![tensor(4096), tensor(4100)])));
 }
 
-/// More axes than there is room for: nobody says that the tensors meet.
+/// More axes than there is room for: the tensors are not said to meet.
 #[test]
 fn axes_that_are_too_many() {
     let strides: Vec<i64> = (1..=14).rev().map(|axis| 3i64.pow(axis)).collect();

@@ -1,4 +1,5 @@
-//! Writes the seeds: ONNX's cases as scripts, and a few calls of every other kind. Run in `fuzz/`.
+//! Writes the seeds: ONNX's cases as scripts, and a few calls of every other kind. Run it in
+//! `fuzz/`.
 
 use libsplit_fuzz::rules::{ONNX_SPLIT, OPENVINO_SPLIT, SPLIT_TO_SEQUENCE, VARIADIC_SPLIT};
 use libsplit_fuzz::script::{wild, Script, Tensor};
@@ -10,7 +11,7 @@ fn number(case: &Value, field: &str) -> Option<i64> {
     case[field].as_i64()
 }
 
-/// The numbers of a JSON list; those not known yet are -1.
+/// Returns the numbers of a JSON list; those not known yet are -1.
 fn list(value: &Value) -> Option<Vec<i64>> {
     Some(value.as_array()?.iter().map(|entry| entry.as_i64().unwrap_or(-1)).collect())
 }
@@ -21,7 +22,7 @@ fn fill(slots: &mut [i64; 8], numbers: &[i64]) {
     }
 }
 
-/// A case of ONNX's as it stands there.
+/// A case of ONNX's, as it is written there.
 fn script_of(case: &Value) -> Script {
     let op = if case["op"] == "Split" { ONNX_SPLIT } else { SPLIT_TO_SEQUENCE };
     let opset = number(case, "opset").unwrap_or(1);
@@ -57,7 +58,7 @@ fn script_of(case: &Value) -> Script {
     script
 }
 
-/// Calls that are right, one for each way to lay tensors out, to run, and to be wild.
+/// Valid calls, one for each way to lay out tensors, to run, and to be wild.
 fn made_up() -> Vec<(String, Script)> {
     let mut all = vec![];
     for op in [ONNX_SPLIT, SPLIT_TO_SEQUENCE, VARIADIC_SPLIT, OPENVINO_SPLIT] {
@@ -99,8 +100,8 @@ fn made_up() -> Vec<(String, Script)> {
     all
 }
 
-/// Nodes of every operator of the adapter for ONNX Runtime, with every way to give lengths, and
-/// `num_outputs` with and without them.
+/// Nodes of every operator of the adapter for ONNX Runtime, with every way to give lengths, with
+/// `num_outputs` and without.
 fn nodes() -> Vec<(String, Script)> {
     const CUSTOM: [(&str, i64); 2] = [("Split", 2), ("VariadicSplit", 3)];
     let versions = [1, 2, 11, 13, 18].map(|version| (format!("Split-{version}"), 1, version));
@@ -129,8 +130,8 @@ fn nodes() -> Vec<(String, Script)> {
     all
 }
 
-/// Headers of both formats that the command-line tool reads; those of safetensors begin with how
-/// many bytes follow.
+/// Headers of both formats that the command-line tool reads; those of safetensors begin with the
+/// number of bytes that follow.
 fn headers() -> Vec<(String, Vec<u8>)> {
     const NPY: [(u8, &str); 4] = [
         (1, "{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }\n"),

@@ -1,4 +1,4 @@
-//! copy, and a plan that copies.
+//! libsplit_copy(), and a plan that copies.
 
 use super::memory::{meeting, Meeting, Snapshot};
 use super::{
@@ -47,7 +47,7 @@ unsafe extern "C" fn parallel_for(
 }
 
 impl Pool {
-    /// The executor, as the fault spoils it.
+    /// Returns the executor, spoilt according to the fault.
     fn executor(&mut self, script: &Script, fault: i64) -> libsplit_executor {
         let mut executor = libsplit_executor {
             struct_size: size_of::<libsplit_executor>(),
@@ -66,7 +66,7 @@ impl Pool {
     }
 }
 
-/// The outputs, as the script spoils them, and their descriptors.
+/// Returns the outputs, spoilt according to the script, and their descriptors.
 fn targets(
     script: &Script,
     call: &Call,
@@ -87,7 +87,7 @@ fn targets(
     (targets.collect(), raw)
 }
 
-/// The pieces of an input that is right, if all outputs are.
+/// Returns the pieces of a valid input, if all outputs are valid.
 fn checked(
     call: &Call,
     ask: &Ask,
@@ -111,7 +111,7 @@ pub(super) fn check_copy(script: &Script, call: &Call, arguments: &Arguments, as
     let (targets, mut raw) = targets(script, call, ask, answer.as_ref().ok());
     let models = targets.iter().flatten().filter_map(|target| target.model.as_ref());
     if models.map(size_of_tensor).sum::<i128>() > 2 * most_bytes(script) {
-        // Too long for the model. What is refused is refused without a look at the size.
+        // Too long for the model. What is refused is refused without regard to the size.
         return;
     }
     let mut pool = Pool { way: script.executor.rem_euclid(4), calls: 0 };
@@ -168,7 +168,7 @@ pub(super) fn check_copy(script: &Script, call: &Call, arguments: &Arguments, as
     assert!(expected == planned, "a plan gives other bytes: {script:?}");
 }
 
-/// Copies by a plan that is right.
+/// Copies by a valid plan.
 fn run_plan(
     arguments: &Arguments,
     call: &Call,
@@ -176,7 +176,7 @@ fn run_plan(
     targets: &[Option<Described>],
     executor: *const libsplit_executor,
 ) {
-    // What is not wanted or has no elements is not looked at.
+    // Outputs that are not wanted or have no elements are not looked at.
     let address = |target: &Option<Described>| {
         let is_written = |target: &&Described| target.model.as_ref().is_some_and(|m| !m.is_empty());
         target.as_ref().filter(is_written).map_or(null_mut(), |target| target.raw.data)
@@ -198,7 +198,7 @@ fn size_of_tensor(tensor: &Tensor) -> i128 {
     (tensor.elements() * tensor.bits + 7) / 8
 }
 
-/// The descriptor of an output to be written, with a buffer, or `None` for one not wanted.
+/// Returns the descriptor of an output to be written, with a buffer; `None` if it is not wanted.
 fn target(
     script: &Script,
     ask: &Ask,
@@ -248,7 +248,7 @@ fn target(
 }
 
 impl Described {
-    /// Puts an output into the input's buffer, if it fits in there.
+    /// Puts an output into the input's buffer, if it fits there.
     fn move_into(&mut self, input: &Self, ahead: i64) {
         let Some(model) = self.model.as_ref().filter(|model| model.span().is_ok()) else { return };
         let (false, Ok(range)) = (model.is_empty(), model.reach()) else { return };
@@ -267,7 +267,7 @@ fn check_target(ask: &Ask, target: &Described, piece: &Tensor) -> Result<(), Ref
     if i64::from(target.raw.dtype.0) != ask.dtype || model.shape != piece.shape {
         return Err(Refused);
     }
-    // Without elements too.
+    // This holds without elements, too.
     if model.bit_offset != 0 {
         return Err(Refused);
     }

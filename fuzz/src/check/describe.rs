@@ -1,4 +1,4 @@
-//! infer and view, and what a plan gives for views.
+//! infer and view, and what a plan returns for views.
 
 use super::{
     bytes_of, descriptors, fault_of, is_outputs_fault, known_answer, outputs_of, pieces, plan,
@@ -13,7 +13,7 @@ use libsplit::ffi::{libsplit_infer, libsplit_plan_view, libsplit_tensor, libspli
 use std::ffi::c_void;
 use std::ptr::{null, null_mut};
 
-/// Outputs that are to be filled, with arrays of their exact size.
+/// Outputs that are to be filled in, with arrays of their exact size.
 struct Empty {
     raw: Vec<libsplit_tensor>,
     arrays: Vec<[Vec<i64>; 2]>,
@@ -60,7 +60,7 @@ pub(super) fn check_infer(script: &Script, call: &Call, arguments: &Arguments, a
     let before = (bytes_of(&outputs.raw), outputs.arrays.clone());
     let pointer = outputs_of(arguments.fault, &mut outputs.raw);
     let is_error = arguments.error(|error| {
-        // SAFETY: as above; where more outputs are claimed than there are, the call is refused.
+        // SAFETY: as above; if more outputs are claimed than there are, the call is refused.
         unsafe { libsplit_infer(arguments.input, arguments.params, pointer, given, error) }
     });
     let bits = bits_of(ask.dtype).unwrap_or(8);
@@ -110,7 +110,7 @@ pub(super) fn check_view(script: &Script, call: &Call, arguments: &Arguments, as
     let answer = known_answer(call, ask);
     let rank = answer.as_ref().map_or(3, |answer| shape_of(ask, answer, 0).len());
     let mut outputs = Empty::new(script, given, rank);
-    // The input's data is never read: where there is none, any address will do.
+    // The input's data is never read: if there is none, any address will do.
     let mut raw = call.input.raw;
     if !call.input.is_placed {
         raw.data = std::ptr::without_provenance_mut(script.input.lead as usize);
@@ -186,7 +186,7 @@ pub(super) fn check_view(script: &Script, call: &Call, arguments: &Arguments, as
     }
 }
 
-/// Where a plan that is right says that the pieces lie.
+/// Checks where a valid plan says that the pieces lie.
 fn planned_views(arguments: &Arguments, input: &libsplit_tensor, given: usize) -> Vec<usize> {
     let plan = plan(arguments, input, input.rank, null(), given).expect("a plan of a view");
     let mut views = vec![null_mut(); given];

@@ -6,11 +6,11 @@ use crate::tensor::Tensor;
 use libsplit::ffi::libsplit_tensor;
 use std::collections::HashMap;
 
-/// How outputs lie to each other, to the input and to the lengths.
+/// How outputs lie relative to each other, to the input, and to the lengths.
 #[derive(PartialEq)]
 pub(super) enum Meeting {
     Apart,
-    /// Their spans meet, their bytes do not.
+    /// Their spans meet, but their bytes do not.
     Interleaved,
     Overlap,
 }
@@ -31,8 +31,8 @@ pub(super) fn meeting(call: &Call, targets: &[Option<Described>], pieces: &[Tens
     if !(0..written.len()).any(meets) {
         return Meeting::Apart;
     }
-    // Byte by byte. What of the input is read is what the pieces have of it; an output that
-    // lies over another part of it must be refused as well, which is not looked at here.
+    // Byte by byte. What is read of the input is what the pieces have of it; an output over another
+    // part of it must be refused as well, which is not tested here.
     let mut owners: HashMap<i128, usize> = HashMap::new();
     for (index, tensor) in written.iter().enumerate() {
         for byte in bytes_touched(tensor) {
@@ -78,7 +78,7 @@ impl Snapshot {
         }
     }
 
-    /// Makes the buffers again what they were.
+    /// Restores the contents of the buffers.
     pub(super) fn restore(&self) {
         for (base, bytes) in &self.buffers {
             let buffer = std::ptr::with_exposed_provenance_mut(*base);
@@ -109,7 +109,7 @@ impl Snapshot {
                 self.buffers[buffer].1[at] &= (1 << used) - 1;
             }
         }
-        // Each lies in one buffer.
+        // Each lies in a single buffer.
         let (to_buffer, _) = self.find(span.start);
         let Some(first) = piece.positions().first().copied() else { return };
         let (from_buffer, _) = self.find(first.div_euclid(8));

@@ -1,5 +1,5 @@
-//! The functions, each compared with the model: what must be refused is, and changes nothing;
-//! everything else gives exactly what the model says, by a plan too.
+//! The functions, each compared with the model: what must be refused is refused and changes
+//! nothing; everything else returns exactly what the model says, also by a plan.
 
 mod copy;
 mod describe;
@@ -38,12 +38,12 @@ pub fn run(script: &Script) {
     check_no_plan(script);
 }
 
-/// What every function gets.
+/// What every function is given.
 struct Arguments {
     input: *const libsplit_tensor,
     params: *const libsplit_params,
     fault: i64,
-    /// Whether something is wrong that the model does not know of.
+    /// Whether something is wrong that the model does not know about.
     is_wrong: bool,
 }
 
@@ -104,7 +104,7 @@ impl Arguments {
         status != libsplit_status::OK
     }
 
-    /// Whether the error structure is one that refuses every call.
+    /// Returns whether the error structure is one that makes every call fail.
     fn is_refused(&self) -> bool {
         self.is_wrong || matches!(self.fault, 11 | 12)
     }
@@ -135,7 +135,7 @@ fn check_count(script: &Script, call: &Call, arguments: &Arguments) {
     }
 }
 
-/// What is asked of the functions that take outputs; `None` where there would be too many.
+/// Returns what is requested of the functions that take outputs; `None` if there would be too many.
 fn given(script: &Script, call: &Call) -> Option<Ask> {
     let ask = call.ask.clone().unwrap_or_else(|| Ask {
         op: 0,
@@ -160,7 +160,7 @@ fn given(script: &Script, call: &Call) -> Option<Ask> {
     (!are_many).then_some(ask)
 }
 
-/// Descriptors for `given` outputs, or as many as there can be where more are claimed.
+/// Returns descriptors for `given` outputs, or as many as possible if more are claimed.
 fn descriptors(given: usize) -> Vec<libsplit_tensor> {
     vec![ZERO; given.min(FEW as usize)]
 }
@@ -170,7 +170,7 @@ fn bytes_of<T>(slice: &[T]) -> Vec<u8> {
     unsafe { std::slice::from_raw_parts(slice.as_ptr().cast(), size_of_val(slice)) }.to_vec()
 }
 
-/// What is wrong with the output that `script` describes in place `index`, if outputs are wild.
+/// Returns what is wrong with the output that `script` describes at `index`, if outputs are wild.
 fn fault_of(script: &Script, index: usize) -> i64 {
     let fault = script.outputs[index % 4].fault;
     match fault {
@@ -192,7 +192,7 @@ const ELSEWHERE: i64 = 9;
 const OTHER_CAPACITY: i64 = 10;
 const NO_STRIDES: i64 = 11;
 
-/// Memory of any content.
+/// Returns memory of any content.
 fn check_no_plan(script: &Script) {
     let mut memory: Vec<u64> = noise(512, script.seed)
         .chunks_exact(8)
@@ -204,7 +204,7 @@ fn check_no_plan(script: &Script) {
     let (mut data, given) = ([0u8; 64], script.given as usize % 8);
     let mut views = [data.as_mut_ptr().cast(); 8];
     let (plan, input) = (memory.as_ptr().cast(), data.as_mut_ptr().cast());
-    // SAFETY: what is no plan is not looked at further.
+    // SAFETY: memory that is no plan is not read any further.
     let (copied, viewed) = unsafe {
         (
             libsplit_plan_copy(plan, input, views.as_ptr(), given, null(), null_mut()),
@@ -222,12 +222,12 @@ fn outputs_of(fault: i64, raw: &mut [libsplit_tensor]) -> *mut libsplit_tensor {
     }
 }
 
-/// Whether the pointer to the outputs is NULL or askew, and matters.
+/// Returns whether the pointer to the outputs is NULL or misaligned, and matters.
 fn is_outputs_fault(fault: i64, given: usize) -> bool {
     matches!(fault, 7 | 8) && given > 0
 }
 
-/// The shape of an output.
+/// Returns the shape of an output.
 fn shape_of(ask: &Ask, answer: &Answer, len: i64) -> Vec<i64> {
     let mut shape = ask.shape.clone();
     shape[answer.axis] = len;
@@ -251,7 +251,7 @@ fn plan(
     let before = memory.clone();
     let is_error = arguments.error(|error| {
         let (plan, size) = (memory.as_mut_ptr().cast(), size_of_val(memory.as_slice()));
-        // SAFETY: as for copy; the memory is as long as is said.
+        // SAFETY: as for copy; the memory is as long as it is said to be.
         unsafe { libsplit_plan_init(plan, size, input, arguments.params, outputs, given, error) }
     });
     if is_error {
@@ -263,7 +263,7 @@ fn plan(
     Some(moved)
 }
 
-/// The pieces where they lie in the input. Data of a piece without elements means nothing.
+/// Returns the pieces where they lie in the input. Data of a piece without elements means nothing.
 fn pieces(ask: &Ask, answer: &Answer, input: &Tensor) -> Vec<Tensor> {
     let strides = input.strides.clone().unwrap_or_else(|| packed_strides(&input.shape));
     let mut begin = 0i128;
@@ -291,7 +291,7 @@ fn pieces(ask: &Ask, answer: &Answer, input: &Tensor) -> Vec<Tensor> {
         .collect()
 }
 
-/// What the model says where extents and lengths must be known.
+/// Returns what the model says, if extents and lengths must be known.
 fn known_answer(call: &Call, ask: &Ask) -> Result<Answer, Refused> {
     let answer = call.ask.as_ref().ok_or(Refused).and_then(|_| rules::answer(ask))?;
     if ask.shape.contains(&-1) || !answer.known {
