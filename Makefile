@@ -1,4 +1,5 @@
-# What people run. CMakeLists.txt builds; this provides what the machine lacks for it.
+# The commands that people run. CMakeLists.txt builds everything; this file provides the tools that the
+# machine lacks.
 
 PREFIX = /usr/local
 CMAKE_FLAGS =
@@ -9,18 +10,18 @@ DOCS_VENV := .venv-docs
 C_FILES := $(wildcard c-tests/*.[ch] c-tests/*/*.[ch]* examples/*.[ch] examples/*/*.[ch]* bench/*.[ch] \
     adapters/openvino/src/*.[ch]pp) include/libsplit.hpp include/libsplit_dlpack.h
 
-# The tools in .venv come first, and cargo is found even before the first login after its install.
+# The tools in .venv come first. cargo is found even before the first login after its installation.
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH):$(HOME)/.cargo/bin
 
-# For the programs that examples and their tests start.
+# For programs that the examples and their tests start.
 export BUILD_DIR := $(CURDIR)/$(BUILD)
 export PYTHON := $(CURDIR)/$(VENV)/bin/python
 
-# cargo and ninja schedule their own jobs, and take no variables from this make.
+# cargo and ninja schedule their own jobs, and must not see this make's variables.
 unexport MAKEFLAGS
 .NOTPARALLEL:
 
-# The build needs CMake 3.20, the tests need 3.22: where there is none that new, .venv has one.
+# The build needs CMake 3.20 and the tests need 3.22. If the machine's is older, one is installed in .venv.
 cmake := $(shell echo 'cmake_minimum_required(VERSION 3.22)' | \
                  PATH="$(PATH)" cmake -P /dev/stdin 2>/dev/null || echo $(VENV)/made)
 adapter := adapters/onnxruntime/Cargo.toml
@@ -46,7 +47,7 @@ run: configure $(VENV)/onnxruntime-made $(VENV)/checkpoint-made ## build libspli
 	@echo "==> run: a model in ONNX Runtime"
 	@"$(PYTHON)" adapters/onnxruntime/run.py
 
-# Whatever cannot be built fails in the list at the end.
+# The tests of something that cannot be built fail in the list at the end.
 all := all libsplit-cli libsplit-onnxruntime
 keep_going = $$([ -e $(BUILD)/build.ninja ] && echo -k 0 || echo -k)
 run_tests = $(built) $(all) -- $(keep_going) || echo "error: some targets could not be built" >&2; \
@@ -58,8 +59,8 @@ test: test-says $(VENV)/made configure ## run the tests that cover every promise
 
 .PHONY: test-says
 test-says:
-	@echo "==> test: about 10 minutes on two idle cores. It downloads crates, and Python packages that take"
-	@echo "    500 MB in $(VENV), and goes on after failures. 'make test-all' runs the rest."
+	@echo "==> test: takes about 10 minutes on two idle cores. It downloads crates, and 500 MB of Python packages"
+	@echo "    to $(VENV), and continues after failures. 'make test-all' runs the other tests too."
 
 .PHONY: test-all
 test-all: test-all-says configure $(VENV)/lint-made ## run all tests, as CI does: 40 minutes
@@ -67,10 +68,11 @@ test-all: test-all-says configure $(VENV)/lint-made ## run all tests, as CI does
 
 .PHONY: test-all-says
 test-all-says:
-	@echo "==> test-all: about 40 minutes on two idle cores. It downloads what 'make test' does, then JAX, PyArrow,"
-	@echo "    OpenVINO, ziglang and Sphinx, Rust's libraries for other CPUs, and on Debian, as root, their compilers."
+	@echo "==> test-all: takes about 40 minutes on two idle cores. It downloads what 'make test' does, and also JAX,"
+	@echo "    PyArrow, Warp, OpenVINO, ziglang, Sphinx and Rust's libraries for other CPUs. As root on Debian, it installs"
+	@echo "    compilers for those CPUs."
 
-# Under sudo, install what has been built before: root has no cargo of yours.
+# Under sudo, this only installs what has already been built, because root may not have cargo.
 .PHONY: install install-cli install-onnxruntime
 install: $(if $(SUDO_USER),,library) ## install the library in PREFIX (default: /usr/local); honours DESTDIR
 	$(call install,)
@@ -81,7 +83,7 @@ install-cli: $(if $(SUDO_USER),,cli) ## install the command-line tool in PREFIX
 install-onnxruntime: $(if $(SUDO_USER),,onnxruntime) ## install the provider for ONNX Runtime in PREFIX
 	$(call install,--component onnxruntime)
 
-# The manifest would belong to root and block the next install.
+# Under sudo, the manifest would belong to root and block the next installation.
 define install
 	@echo "==> install: $(DESTDIR)$(prefix)"
 	@[ -e $(BUILD)/cmake_install.cmake ] || \
@@ -117,7 +119,7 @@ python: toolchain $(VENV)/python-made ## build the wheel of the Python package, 
 	@echo "==> build: the wheel of the Python package"
 	@tools/wheel.sh $(VENV) out/python --zig --compatibility manylinux_2_17
 
-# Sphinx reads docs/ alone; docs/generated/ is made from the library and its headers.
+# Sphinx reads only docs/; docs/generated/ is made from the library and its headers.
 .PHONY: docs
 docs: library $(VENV)/made $(DOCS_VENV)/made ## build the guide and the API reference in build/docs/site
 	@echo "==> docs: $(CURDIR)/build/docs/site/index.html"
@@ -140,7 +142,7 @@ lint: toolchain $(VENV)/lint-made ## check the code with cargo fmt, cargo clippy
 	@echo "==> lint: cargo fmt, clang-format, cargo clippy"
 	@(for each in $(manifests); do cargo fmt --all --manifest-path $$each --check || exit; done) && \
 	    clang-format --dry-run -Werror $(C_FILES) || \
-	    { echo "error: the format is off: run 'make format'" >&2; exit 1; }
+	    { echo "error: some files are not formatted: run 'make format'" >&2; exit 1; }
 	@cargo clippy --locked --workspace --all-targets --features ndarray,rayon,tune -- -D warnings
 	@cargo clippy --locked --manifest-path $(adapter) --all-targets \
 	    --target-dir target/onnxruntime -- -D warnings
@@ -170,7 +172,7 @@ toolchain:
 	    printf '%s\n' $(rust) "$$version" | sort -VC || \
 	    { echo "error: Rust $$version is too old: install $(rust) or newer with rustup" >&2; exit 1; }
 
-# What only some targets need: ONNX Runtime, and the tools for the Python package.
+# Needed by only some targets: ONNX Runtime, and the tools for the Python package.
 $(VENV)/%-made: $(VENV)/made
 	@tools/$*.sh $(VENV)
 	@touch $@
@@ -179,12 +181,12 @@ $(VENV)/lint-made: $(VENV)/made
 	@tools/pip.sh $(VENV) clang-format
 	@touch $@
 
-# For pools, and for the C++ header's tests: oneTBB.
+# oneTBB, for thread pools and for the C++ header's tests.
 $(VENV)/tbb-made: $(VENV)/made
 	@tools/pip.sh $(VENV) tbb-devel
 	@touch $@
 
-# A checkpoint of 1.2 MB, Silero VAD, under the MIT licence; only the file in it is wanted.
+# A checkpoint of 1.2 MB, Silero VAD, under the MIT licence. Only that file of the package is used.
 $(VENV)/checkpoint-made: $(VENV)/made
 	@tools/pip.sh $(VENV) --no-deps silero-vad
 	@touch $@

@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
 """Measures libsplit against the fastest flat copy of the same bytes and against other libraries.
 
-All competitors work in this one process on the same memory, in rounds: in each of them every
-competitor takes its turn, in an order drawn anew. A turn is one call that is not timed and as many
-as fill a fifth of a millisecond that are. What is reported are medians over the rounds, and the
-ratios of these. Before it is timed, each competitor fills poisoned outputs, which
-are compared with NumPy's slices byte by byte.
+All competitors run in this one process, on the same memory, and take turns in each round, in a random
+order. A turn is one call that is not timed, followed by as many timed calls as take a fifth of a
+millisecond. The reports give medians over the rounds, and ratios of these medians. Before a competitor
+is timed, it fills poisoned outputs, which are compared byte by byte with NumPy's slices.
 """
 
 from __future__ import annotations
@@ -40,13 +39,13 @@ LINE = 64
 HUGE_PAGE = 2 << 20
 POISON = 0xA5
 TURN_NS = 200_000
-WARM_UP_NS = 5_000_000  # until all threads run, each on a core of its own
+WARM_UP_NS = 5_000_000  # until all threads run, each on its own core
 WORTH_THREADS = 256 << 10  # bytes
-IDLE_S = 0.01  # for other libraries' threads to stop looking for work: some do so for 4 ms
+IDLE_S = 0.01  # until other libraries' threads stop looking for work, which takes up to 4 ms
 
 
 class Area:
-    """Memory from the start of a huge page on, touched once."""
+    """Memory that starts at a huge page and has been touched once."""
 
     def __init__(self, size: int):
         self.map = mmap.mmap(-1, size + HUGE_PAGE, flags=mmap.MAP_PRIVATE)
@@ -59,7 +58,7 @@ class Area:
 
 
 class Memory:
-    """The input and the outputs of every workload."""
+    """The memory for the inputs and outputs of all workloads."""
 
     def __init__(self, selected: list[Workload]):
         largest = max(max(work.bytes, work.input_bytes) for work in selected)
@@ -68,18 +67,19 @@ class Memory:
         self.targets = Area(2 * LINE + max(max(work.bytes, work.output_bytes) for work in selected))
         words = self.source.bytes[: largest // 8 * 8].view(np.uint64)
         words[:] = np.random.default_rng(1).integers(0, 2**64, words.size, np.uint64)
-        # No infinities and no NaNs: a library that computes may change these.
+        # No infinities or NaNs, because a library that computes might change them.
         words &= np.uint64(0xBFFF_BFFF_BFFF_BFFF)
 
     def case(self, work: Workload, threads: int, offset: int) -> Case:
-        """Outputs begin on a line of their own, `offset` bytes into it."""
+        """Makes a case in this memory. Each output starts `offset` bytes into a new cache line."""
         memory = self.targets.bytes[offset : offset + max(work.bytes, work.output_bytes)]
         return Case(work, threads, offset, work.input(self.source.bytes), work.outputs(memory),
                     self.source.bytes[: work.bytes], memory)
 
 
 def verify(case: Case, run: Run) -> tuple[bool, float]:
-    """Whether a call on poisoned outputs gives what NumPy's slices are, and its nanoseconds."""
+    """Returns whether a call on poisoned outputs gives the same as NumPy's slices, and how many
+    nanoseconds it took."""
     case.memory.fill(POISON)
     duration = run.per_call(1)
     if not run.splits:
@@ -100,7 +100,7 @@ def _bits(array: np.ndarray | SubByte) -> np.ndarray:
 
 def measure(case: Case, runs: dict[str, Run], args: argparse.Namespace,
             order: random.Random) -> list[report.Row]:
-    """Verifies and times every competitor."""
+    """Verifies and times each competitor."""
     right, durations = {}, {}
     for name, run in runs.items():
         right[name], durations[name] = verify(case, run)
@@ -111,7 +111,8 @@ def measure(case: Case, runs: dict[str, Run], args: argparse.Namespace,
 
 def timed(threads: int, runs: dict[str, Run], durations: dict[str, float],
           args: argparse.Namespace, order: random.Random) -> dict[str, list[float]]:
-    """Nanoseconds per call of each, a round each, by those of a first one."""
+    """Returns the nanoseconds per call of each competitor, one number for each round. `durations` are
+    those of a first call."""
     samples: dict[str, list[float]] = {name: [] for name in runs}
     end = time.perf_counter() + args.seconds
     rounds = 0
@@ -127,7 +128,7 @@ def timed(threads: int, runs: dict[str, Run], durations: dict[str, float],
 
 
 def cells(selected: list[Workload], args: argparse.Namespace) -> list[tuple[Workload, int, int]]:
-    """Which workloads are measured with how many threads and at which offset."""
+    """Returns which workloads are measured with which number of threads and at which offset."""
     def wanted(work: Workload, threads: int, offset: int) -> bool:
         if threads > 1 and work.bytes < WORTH_THREADS:
             return False
@@ -144,7 +145,7 @@ def cells(selected: list[Workload], args: argparse.Namespace) -> list[tuple[Work
 
 
 def competitors(args: argparse.Namespace, native: Native) -> dict[str, object]:
-    """Those asked for; by default all, of the other libraries those that are installed."""
+    """Returns the competitors that were chosen; by default all, with those libraries that are installed."""
     asked = args.competitors
     everyone: dict[str, object] = {
         name: LibsplitCopy(Libsplit(path, native)) for name, path in args.library}
@@ -161,7 +162,7 @@ def competitors(args: argparse.Namespace, native: Native) -> dict[str, object]:
 
 
 def machine() -> str:
-    """What it runs on, where Linux tells."""
+    """Describes the machine, as far as Linux says."""
     told = [f"{platform.system()} {platform.machine()}, {os.cpu_count()} CPUs"]
     cpuinfo = pathlib.Path("/proc/cpuinfo")
     if cpuinfo.exists():
@@ -176,7 +177,7 @@ def machine() -> str:
 
 
 def commit() -> str:
-    """What is checked out, with a + where files differ from it."""
+    """Returns the commit that is checked out, with a + if files have changed since."""
     try:
         told = subprocess.run(["git", "describe", "--always", "--dirty=+", "--exclude=*"], cwd=ROOT,
                               capture_output=True, text=True, check=False)
@@ -186,20 +187,21 @@ def commit() -> str:
 
 
 def keep(text: str, name: str, output: pathlib.Path) -> None:
-    """Prints a table, and writes it as a file of that name to this CPU's directory."""
+    """Prints a table, and writes it to a file of this name in this CPU's directory."""
     directory = output / cpu()
     directory.mkdir(parents=True, exist_ok=True)
     (directory / name).write_text(text, encoding="utf-8")
     print(f"{text}\nThis table is in {directory}.")
 
 
-# Results of CPUs that have them go by these names.
+# The names of the directories for the CPUs that have been measured.
 CPUS = {("GenuineIntel", 6, 143): "sapphire-rapids", ("AuthenticAMD", 25, 1): "zen3",
         ("AuthenticAMD", 25, 17): "zen4", ("AuthenticAMD", 26, 2): "zen5"}
 
 
 def cpu(cpuinfo: pathlib.Path = pathlib.Path("/proc/cpuinfo")) -> str:
-    """A directory's name for this CPU's results: by vendor, family and model, where Linux tells."""
+    """Returns the name of the directory for this CPU's results: a known name, or vendor, family and
+    model if Linux gives them."""
     text = cpuinfo.read_text() if cpuinfo.exists() else ""
 
     def told(key: str) -> str:
@@ -230,7 +232,7 @@ def run(args: argparse.Namespace) -> report.Results:
         for work, threads, offset in bar:
             bar.set_description(f"{work.name}, {threads} thread{'s' * (threads > 1)}, +{offset}")
             case = memory.case(work, threads, offset)
-            # Others' tensors have whole bytes for elements.
+            # Other libraries have no elements smaller than a byte.
             prepared = {name: one.prepare(case) for name, one in everyone.items()
                         if not work.sub_byte or isinstance(one, (LibsplitCopy, FlatCopy, MemcpyRows))}
             runs = {name: one for name, one in prepared.items() if one}
@@ -245,12 +247,12 @@ def run(args: argparse.Namespace) -> report.Results:
         if args.inside:
             results.inside = inside_onnxruntime(args)
     except KeyboardInterrupt:
-        print("\ninterrupted: these results are not all", file=sys.stderr)
+        print("\ninterrupted: these results are incomplete", file=sys.stderr)
     return results
 
 
 def inside_onnxruntime(args: argparse.Namespace) -> list[dict]:
-    import inside_onnxruntime as inside  # needs ONNX Runtime, which a run without peers has not
+    import inside_onnxruntime as inside  # needs ONNX Runtime, which is not always installed
 
     rounds = 15 if args.full else 5
     rows = inside.rows(args.threads, rounds)
@@ -260,7 +262,7 @@ def inside_onnxruntime(args: argparse.Namespace) -> list[dict]:
 
 def run_pipelines(works: list[Workload], memory: Memory, args: argparse.Namespace,
                   native: Native) -> str:
-    """A table of them. Changes the input."""
+    """Measures the pipelines and returns a table. Changes the input."""
     libraries = {name: Libsplit(path, native) for name, path in args.library}
     steps = []
     for work in tqdm(works, "pipelines", unit="case", disable=args.quiet):
@@ -275,7 +277,7 @@ def select_pipelines(args: argparse.Namespace) -> list[Workload]:
 
 
 def explain(args: argparse.Namespace) -> None:
-    """Prints what is planned for the splits that are asked for."""
+    """Prints what libsplit plans for the chosen splits."""
     native = Native(args.build / "bench/bench_native.so", args.pool)
     for work in asked_for(args):
         case = Memory([work]).case(work, 1, 0)
@@ -304,7 +306,7 @@ def select(args: argparse.Namespace) -> list[Workload]:
     by_name = {work.name.lower(): work for work in workloads.ALL}
     unknown = [name for name in args.only if name.lower() not in by_name]
     if unknown:
-        raise SystemExit(f"error: no workload {', '.join(unknown)}: --list names them all")
+        raise SystemExit(f"error: there is no workload {', '.join(unknown)}: --list shows them all")
     return [by_name[name.lower()] for name in args.only]
 
 
@@ -323,35 +325,37 @@ def arguments() -> argparse.Namespace:
 
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--full", action="store_true",
-                        help="more workloads and more rounds: about ten minutes, not one")
-    parser.add_argument("--only", type=names, metavar="W1,W2", help="these workloads alone")
+                        help="measure more workloads with more rounds: ten minutes instead of one")
+    parser.add_argument("--only", type=names, metavar="W1,W2", help="measure only these workloads")
     parser.add_argument("--split", action="append", metavar="'uint16 [3000,37,5] axis 1: 12,13,12'",
-                        help="this split alone, and what libsplit plans for it; with strides as in "
+                        help="measure only this split, and print what libsplit plans for it; with strides: "
                              "'uint8 [3,80] strides [96,1] axis 0: 2,1 into strides [128,1]'")
     parser.add_argument("--competitors", type=names, metavar="NAMES",
-                        help="beside libsplit, these alone, of flat, memcpy, " + ", ".join(PEERS))
-    parser.add_argument("--threads", type=numbers, default=[1, 2], metavar="1,2")
+                        help="compare only with these: flat, memcpy, " + ", ".join(PEERS))
+    parser.add_argument("--threads", type=numbers, default=[1, 2], metavar="1,2",
+                        help="the numbers of threads to measure")
     parser.add_argument("--pool", choices=POOLS, default="spinning",
-                        help="whether threads, the peers' too, are awake or asleep at first")
+                        help="whether threads, also those of other libraries, are awake when a turn begins")
     parser.add_argument("--offsets", type=numbers, default=[0, 16], metavar="0,16",
-                        help="of the outputs, in bytes from a 64-byte line")
-    parser.add_argument("--seconds", type=float, help="for the rounds of one case")
-    parser.add_argument("--rounds", type=int, help="at least so many")
+                        help="the outputs' offsets from a 64-byte line, in bytes")
+    parser.add_argument("--seconds", type=float, help="seconds for each case")
+    parser.add_argument("--rounds", type=int, help="the least number of rounds for each case")
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build/release",
-                        help="where CMake has built libsplit and the benchmark")
+                        help="the directory in which CMake has built libsplit and the benchmark")
     parser.add_argument("--library", type=library, action="append", metavar="NAME=PATH",
-                        help="a build of libsplit, again for a second one to compare with")
+                        help="a build of libsplit; repeat it to compare builds")
     parser.add_argument("--output", type=pathlib.Path, default=ROOT / "out/bench",
-                        help="results go to a directory of this CPU's below it")
+                        help="the directory for results, in which each CPU has its own")
     parser.add_argument("--no-calls", dest="calls", action="store_false",
-                        help="leave out what a call costs and its instructions")
+                        help="do not measure the cost of a call and its instructions")
     parser.add_argument("--no-pipeline", dest="pipeline", action="store_false",
-                        help="leave out splits between what writes the input and what reads the outputs")
+                        help="do not measure splits between code that writes the input and code that reads "
+                             "the outputs")
     parser.add_argument("--inside", action="store_true",
-                        help="measure the provider inside ONNX Runtime too")
-    parser.add_argument("--no-chart", dest="chart", action="store_false")
-    parser.add_argument("--quiet", action="store_true", help="no progress bar")
-    parser.add_argument("--list", action="store_true", help="name the workloads and exit")
+                        help="also measure the provider inside ONNX Runtime")
+    parser.add_argument("--no-chart", dest="chart", action="store_false", help="do not draw the chart")
+    parser.add_argument("--quiet", action="store_true", help="show no progress bar")
+    parser.add_argument("--list", action="store_true", help="list the workloads and exit")
     args = parser.parse_args()
     args.seconds = args.seconds if args.seconds is not None else (1.0 if args.full else 0.25)
     args.rounds = args.rounds or (7 if args.full else 3)

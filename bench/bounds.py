@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Measures what loads and stores alone allow: an upper bound of libsplit's share of the flat copy.
+"""Measures what loads and stores alone allow: an upper bound of libsplit's speed, as a share of the flat copy's.
 
-Bounds read the lines of the input and store as many in the outputs, but move no byte within its
-register. Of each kind the best of many ways counts, in one process with libsplit and flat copies:
+A bound reads the cache lines of the input and stores as many in the outputs, without moving any byte within a
+register. The best of many ways of each kind counts; they run in one process with libsplit and flat copies:
 
-- by turns: no more lines are read at a time than registers hold, each once, and then stored
-- through L1: the lines of a part of the input are put into a buffer, and stored from there
-- any order: outputs get many lines at a time, for which loops had to read the input repeatedly
+- by turns: only as many lines as fit in registers are read at a time, each once, and then stored
+- through L1: the lines of a part of the input are copied into a buffer, and stored from there
+- any order: outputs are filled many lines at a time, for which a real loop would have to read the input repeatedly
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from competitors import Case, FlatCopy, LibsplitCopy, Run
 from native import Libsplit, Native
 from workloads import Workload
 
-# Shares that are or were below their goals.
+# Workloads that are, or were, below their goals.
 ROWS = ("W1 W4 W4b W5b W7 W8 W10b W11 W11u W12 W13 W16 W17 R12x3 R24x3 R48x3 R96x3 X5x7 X13 X16x3 "
         "L1 L1a L2b L2s L2z L3p L4h L4u L5u L6h L6r L6u L8a L8u").split()
 KINDS = TURNS, THROUGH, ANY = "by turns", "through L1", "any order"
 
-# As enum store has them.
+# In the order of enum store.
 DIRECT = ["by 16", "by 32", "by 64", "masked", "prefetchw", "past the caches"]
 STRINGS = ["rep movsb"]
 AGAIN = ["L1, by 64", "L1, past the caches", "L1, rep movsb"]
@@ -44,18 +44,18 @@ STORES = DIRECT + STRINGS + AGAIN
 LINE = 64
 BUFFER = 32 << 10
 HELD = 16 * LINE  # bytes in registers
-LONG = 2048  # bytes of runs that need none
-FEW = 16  # columns that are planes to interleave, not a matrix to transpose
-BEST = 3  # ways of each kind that are measured at length
+LONG = 2048  # bytes of runs that need no buffer
+FEW = 16  # at most as many columns are planes to interleave, and not a matrix to transpose
+BEST = 3  # ways of each kind that are measured in detail
 NOISE = 0.03
 
 ABOUT = """\
-Shares of the fastest flat copy. A bound loads and stores as much as libsplit, and moves no byte within
-its register. "By turns" it reads no more lines at a time than registers hold, each once; "through L1"
-it puts them into a buffer first; in "any order" outputs get many lines at a time, for which loops had
-to read the input repeatedly, so it is no bound of theirs, but shows what the order costs. The best way
-is that of the first two. Bounds check nothing: in W10b most of what there is to win is a call's cost.
-Shares move by .03 and more from run to run, those of one row together.
+Speeds as shares of the fastest flat copy's. A bound loads and stores as much as libsplit does, without moving any
+byte within a register. "By turns" reads only as many lines at a time as fit in registers, each once; "through L1"
+copies them into a buffer first; "any order" fills outputs many lines at a time. A real loop would have to read the
+input repeatedly for that, so "any order" is not a bound, but shows what the order costs. The column "best" names
+the best way of the first two kinds. Bounds check nothing: in W10b most of the difference is the cost of a call.
+Shares vary by .03 and more from run to run, but those of one row vary together.
 """
 
 
@@ -73,7 +73,7 @@ class Bounds(Structure):
 
 @dataclasses.dataclass
 class Tiles:
-    """As struct bound has them; of each axis: its extent, steps of the input, groups, turns."""
+    """The fields of struct bound. Each axis has an extent, a step of the input, groups and turns."""
 
     source: int
     targets: list[int]
@@ -97,7 +97,7 @@ class Tiles:
 
 @dataclasses.dataclass
 class Way:
-    """Tiles, one behind the other, and how they are stored."""
+    """Tiles, one after the other, and how they are stored."""
 
     kind: str
     label: str
@@ -108,7 +108,8 @@ class Way:
     ahead: tuple[int, ...] = (0, 2048)
 
     def runs(self, case: Case, native: Native) -> Iterator[tuple[str, str, Run]]:
-        """By each store. What fills no tile is left out, so times are those of as many bytes."""
+        """Yields a run for each kind of store. Bytes that do not fill a tile are left out, and times are
+        scaled to make up for them."""
         share = case.workload.bytes / sum(tiles.stored for tiles in self.tiles)
         for store in self.stores:
             for ahead in self.ahead:
@@ -128,7 +129,7 @@ def line_of(array: np.ndarray) -> int:
 
 
 def outer_axes(array: np.ndarray) -> int:
-    """How many axes lie before those that are contiguous."""
+    """Returns the number of axes before those that are contiguous."""
     axis, size = array.ndim, array.itemsize
     while axis and (array.shape[axis - 1] == 1 or array.strides[axis - 1] == size):
         axis -= 1
@@ -137,7 +138,7 @@ def outer_axes(array: np.ndarray) -> int:
 
 
 def ways(case: Case) -> Iterator[Way]:
-    """All that are tried."""
+    """Yields all ways to try."""
     work, source = case.workload, case.source
     outer = max(map(outer_axes, [source, *case.targets]))
     is_turned = source.ndim == 2 and source.strides[0] == source.itemsize
@@ -157,7 +158,7 @@ def ways(case: Case) -> Iterator[Way]:
 
 
 def dealt_flat(case: Case, span: int) -> Iterator[Way]:
-    """Rows without gaps, or with some in each line: each output gets a chunk at a time."""
+    """Yields ways for rows without gaps, or with gaps within each line: outputs are filled a chunk at a time."""
     work = case.workload
     count, length = len(work.lengths), sum(work.lengths)
     are_equal = len(set(work.lengths)) == 1
@@ -195,7 +196,7 @@ def dealt_flat(case: Case, span: int) -> Iterator[Way]:
 
 
 def dealt_by_rows(case: Case, outer: int) -> Iterator[Way]:
-    """Rows with gaps, here or there."""
+    """Yields ways for rows with gaps, in the input or in the outputs."""
     work, source = case.workload, case.source
     rows, count = math.prod(work.shape[:outer]), len(work.lengths)
     row = work.bytes // rows
@@ -213,14 +214,14 @@ def dealt_by_rows(case: Case, outer: int) -> Iterator[Way]:
 
 
 def in_pieces(case: Case) -> Iterator[Way]:
-    """Runs of as many bytes as lie together: output after output, or in the input's order."""
+    """Yields ways to copy contiguous runs: output after output, or in the input's order."""
     work, source, targets = case.workload, case.source, case.targets
     pieces = work.slices(source)
     outer = max(map(outer_axes, pieces + targets))
     run = math.prod(pieces[0].shape[outer:]) * source.itemsize
 
     def tiles(array: np.ndarray, to: list[np.ndarray], group: int) -> Tiles:
-        """With a target for each index of axis `group`."""
+        """Makes tiles with a target for each index of axis `group`."""
         steps = zip(range(outer), array.shape, array.strides, to[0].strides)
         axes = [(extent, step, int(axis == group), 0 if axis == group else turn)
                 for axis, extent, step, turn in steps if extent > 1]
@@ -251,7 +252,8 @@ def in_pieces(case: Case) -> Iterator[Way]:
 
 
 def transposed(case: Case) -> Iterator[Way]:
-    """A line of each of some rows makes some lines of each of some targets."""
+    """Yields ways for transposes: a line from each of several rows becomes a few lines in each of several
+    targets."""
     work, source = case.workload, case.source
     columns = LINE // source.itemsize
     if work.is_packed:
@@ -281,7 +283,7 @@ def transposed(case: Case) -> Iterator[Way]:
 
 
 def interleaved(case: Case) -> Iterator[Way]:
-    """Some lines of each plane by turns."""
+    """Yields ways to interleave planes: a few lines from each plane in turn."""
     source, planes = case.source, min(case.source.shape)
     first = address(min(case.targets, key=address))
     pitch = max(source.shape) * source.itemsize
@@ -293,12 +295,12 @@ def interleaved(case: Case) -> Iterator[Way]:
 
 
 def measure(case: Case, args: argparse.Namespace, library: Libsplit, native: Native) -> list[str]:
-    """A line of the table."""
+    """Measures a case and returns a line of the table."""
     runs = {name: copy.prepare(case) for name, copy in FlatCopy.all(native).items()}
     runs["libsplit"] = LibsplitCopy(library).prepare(case)
     tried = {(kind, label): run for way in ways(case)
              for kind, label, run in way.runs(case, native)}
-    # A look at all of them, a closer one at some.
+    # All of them are tried briefly; the best ones are then measured in detail.
     took = {key: min(run.per_call(1) for _ in range(3)) for key, run in tried.items()}
     for kind in KINDS:
         fastest = sorted((key for key in tried if key[0] == kind), key=took.get)
@@ -329,12 +331,14 @@ def table_line(work: Workload, flat: float, shares: dict) -> list[str]:
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--only", type=lambda text: text.split(","), default=ROWS, metavar="W1,W2")
-    parser.add_argument("--seconds", type=float, default=0.5, help="for the rounds of one case")
-    parser.add_argument("--rounds", type=int, default=7, help="at least so many")
-    parser.add_argument("--build", type=pathlib.Path, default=bench.ROOT / "build/release")
+    parser.add_argument("--only", type=lambda text: text.split(","), default=ROWS, metavar="W1,W2",
+                        help="measure only these workloads")
+    parser.add_argument("--seconds", type=float, default=0.5, help="seconds for each case")
+    parser.add_argument("--rounds", type=int, default=7, help="the least number of rounds for each case")
+    parser.add_argument("--build", type=pathlib.Path, default=bench.ROOT / "build/release",
+                        help="the directory in which CMake has built libsplit and the benchmark")
     parser.add_argument("--output", type=pathlib.Path, default=bench.ROOT / "out/bench",
-                        help="bounds.md goes to a directory of this CPU's below it")
+                        help="the directory for results; bounds.md goes to the directory of this CPU in it")
     return parser.parse_args()
 
 

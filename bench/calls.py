@@ -1,4 +1,4 @@
-"""What a call of libsplit costs where there is next to nothing to copy: every form of it."""
+"""Measures what a call of libsplit costs if there is almost nothing to copy, in each of its forms."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 import time
 
-# As one_call knows them, and what they do.
+# The forms that one_call knows, and what they do.
 FORMS = {"copy": "copy, lengths int64", "copy.strides": "copy, outputs with strides",
          "copy.rest": "copy, lengths int32 with a -1", "copy.equal": "copy, equal parts of Split-13",
          "copy.init": "copy, of libsplit_outputs_init()",
@@ -25,7 +25,7 @@ FORMS = {"copy": "copy, lengths int64", "copy.strides": "copy, outputs with stri
          "plan_copy.unwanted": "plan_copy, every third output not wanted",
          "plan_view": "plan_view", "plan_view.unwanted": "plan_view, every third output not wanted"}
 FEW, LONG, MANY = (3, 12), (3, 3072), (1024, 1024)  # pieces, columns
-BESIDE_16 = [(15, 60), (16, 64)]  # where another check of descriptors may begin
+BESIDE_16 = [(15, 60), (16, 64)]  # the library may check more descriptors in another way
 ROUNDS = 7
 TIMED = 300_000  # pieces in a round
 COUNTED = 3_000
@@ -33,18 +33,19 @@ COUNTED = 3_000
 
 @dataclasses.dataclass
 class Cost:
-    """Of one call that splits float [1, columns] along axis 1 into so many pieces."""
+    """The cost of a call that splits float [1, columns] along axis 1 into this number of pieces."""
 
     library: str
     form: str
     pieces: int
     columns: int
     nanoseconds: float
-    instructions: int | None  # None where there is no valgrind
+    instructions: int | None  # None if valgrind is not installed
 
 
 def costs(libraries: dict[str, pathlib.Path], program: pathlib.Path) -> list[Cost]:
-    """Libraries take turns. One that does not know a form, as plans of an old one, is left out."""
+    """Measures all forms; the libraries take turns. A library that does not have a form, such as plans in
+    an old version, is left out."""
     found = []
     for form in FORMS:
         for pieces, columns in _sizes(form):
@@ -80,7 +81,7 @@ def _timed(command: list, calls: int) -> float:
 
 
 def instructions(command: list, calls: int) -> int | None:
-    """Counted by callgrind: the same every time for the same binary."""
+    """Counts the instructions of a call with callgrind. The number is always the same for the same binary."""
     if shutil.which("valgrind") is None:
         return None
     once, twice = (_counted([*command, str(count)]) for count in [calls, 2 * calls])
@@ -96,7 +97,7 @@ def _counted(command: list) -> int:
 
 
 def empty_python_call() -> float:
-    """Nanoseconds that every competitor called from Python takes more than what it does."""
+    """Measures the nanoseconds that a call from Python adds to the time of a competitor."""
 
     def call():
         pass

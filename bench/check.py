@@ -1,6 +1,6 @@
 """Tests the benchmark itself, without the other libraries; 'make test' runs it.
 
-Environment: BUILD_DIR, where CMake has built libsplit and what the benchmark loads.
+Environment: BUILD_DIR, the directory in which CMake has built libsplit and the benchmark.
 """
 
 import csv
@@ -131,7 +131,7 @@ class Losses(unittest.TestCase):
 
     def losses(self, name: str, threads=1, offset=0, cpu="zen4", told="L3 32768K",
                **nanoseconds: float) -> str:
-        """Without the names of what was not measured."""
+        """Returns the list of losses, without the names of what was not measured."""
         rows = [report.Row(self.WORK[name], threads, offset, competitor.replace("_", " "), True,
                            [time]) for competitor, time in nanoseconds.items()]
         versions = {row.competitor: "" for row in rows}
@@ -199,7 +199,7 @@ class Losses(unittest.TestCase):
 
 
 class PageOfLosses(unittest.TestCase):
-    """The tables of what is lost in docs/performance.md."""
+    """Tests the tables of losses in docs/performance.md."""
 
     CPUS = ["sapphire-rapids", "zen5", "zen4"]
 
@@ -211,7 +211,7 @@ class PageOfLosses(unittest.TestCase):
                 ([cell.strip() for cell in line.strip("|").split("|")] for line in lines)}
 
     def test_it_has_all_who_are_faster(self):
-        """Of each case the fastest competitor; one thread of libsplit has a row of its own."""
+        """Shows the fastest competitor of each case; one thread of libsplit has its own row."""
         shown = self.rows("| Split | Sapphire Rapids | Zen 5 | Zen 4 |")
         named = {
             "48 bytes to 1 KB": (1, "W10 Ukv"),
@@ -296,7 +296,7 @@ class PageOfLosses(unittest.TestCase):
 
 
 def _range(found: list[float]) -> str:
-    """As '0.82–0.91'."""
+    """Formats a range, such as '0.82–0.91'."""
     return "–".join(dict.fromkeys(f"{end:.2f}" for end in [min(found), max(found)]))
 
 
@@ -460,10 +460,10 @@ class Program(unittest.TestCase):
             done = self.compare("--split", text)
             self.assertEqual(done.returncode, 0, done.stderr)
         done = self.compare("--split", "uint8 [3] axis 0: 2,2")
-        self.assertIn("lengths add up to 4, axis 0 has 3", done.stderr)
+        self.assertIn("the lengths add up to 4, but axis 0 has extent 3", done.stderr)
 
     def made(self, directory: str, source: str) -> pathlib.Path:
-        """A library that is not libsplit."""
+        """Builds a library that only looks like libsplit."""
         path = pathlib.Path(directory) / "made.so"
         subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", "-w", "-xc", "-", "-o", path,
                         f"-I{HERE.parent}/include"], input=source, text=True, check=True)
@@ -492,8 +492,8 @@ class Program(unittest.TestCase):
             }"""
         with tempfile.TemporaryDirectory() as directory:
             new = self.made(directory, self.COPIES_NOTHING + force)
-            for words, message in [("avx2 low", "bytes differ"), ("neon", "this CPU cannot do that"),
-                                   ("avx3", "does not know a word of it")]:
+            for words, message in [("avx2 low", "bytes differ"), ("neon", "this CPU does not support that"),
+                                   ("avx3", "does not know one of the words")]:
                 self.assertIn(message, self.compare("--rows", "W10b", "--force", words, new=new).stderr)
         if not hasattr(ctypes.CDLL(str(BUILD / "lib/libsplit.so")), "libsplit_test_force"):
             self.assertIn("has no libsplit_test_force", self.compare("--force", "low").stderr)
@@ -559,7 +559,7 @@ class Program(unittest.TestCase):
     def test_an_unknown_workload_is_named(self):
         done = self.bench("--only", "W1,W99")
         self.assertEqual(done.returncode, 1)
-        self.assertIn("error: no workload W99", done.stderr)
+        self.assertIn("error: there is no workload W99", done.stderr)
 
 
 if __name__ == "__main__":

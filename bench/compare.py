@@ -1,20 +1,21 @@
 #!/usr/bin/env python3
 """Compares two builds of libsplit side by side in one process.
 
-Both work on the same memory and take turns of a fifth of a millisecond, or of one call, until some
-turns of each have come close to its fastest, which is what is reported: what else runs on the machine
-comes and goes. Before they are timed, both fill poisoned outputs, and these bytes, with the gaps
-between outputs, must be the same.
+Both builds work on the same memory. They take turns of a fifth of a millisecond, or of one call, until
+several turns of each have come close to its fastest one. The fastest turn is reported, because other
+programs on the machine only ever make turns slower. Before they are timed, both builds fill poisoned
+outputs, and all bytes, including the gaps between outputs, must be the same.
 
     compare.py --old OLD.so --new NEW.so                 the workloads of bench.py
-    compare.py --old OLD.so --new NEW.so --rows W5,L1    these, or R12* for those that begin so
+    compare.py --old OLD.so --new NEW.so --rows W5,L1    these workloads; R12* means all that begin with R12
     compare.py --old OLD.so --new NEW.so --class W,U,L   these classes, of W U L R RL X S
     compare.py --old OLD.so --new NEW.so --random 300    random splits
-    compare.py --old OLD.so --new NEW.so --pipeline      between what writes the input and what reads the outputs
+    compare.py --old OLD.so --new NEW.so --pipeline      between code that writes the input and code that
+                                                         reads the outputs
     compare.py --old OLD.so --new NEW.so --split 'uint16 [3000,37,5] axis 1: 12,13,12'
     compare.py --old OLD.so --new NEW.so --split 'uint8 [3,80] strides [96,1] axis 0: 2,1 into strides [128,1]'
 
-A ratio is the old build's time for the new one's: above 1, the new one is faster.
+A ratio is the old build's time divided by the new one's: above 1, the new build is faster.
 """
 
 from __future__ import annotations
@@ -56,11 +57,11 @@ QUICK_TURN_NS = 100_000
 
 
 def up_to(r: random.Random, least: int, most: int) -> int:
-    """A number of which each size is as likely."""
+    """Draws a number between `least` and `most`; all orders of magnitude are equally likely."""
     return round(math.exp(r.uniform(math.log(least), math.log(most))))
 
 
-# Bytes of each piece's runs.
+# For each family, a function that draws the lengths of the pieces' runs in bytes.
 FAMILIES = {
     "columns": lambda r, unit: [unit] * r.randint(2, 16),
     "transposed": lambda r, unit: [unit] * up_to(r, 17, 2000),
@@ -75,7 +76,7 @@ LAYOUTS = ["packed", "packed", "pitch", "step", "reversed", "transposed view", "
 
 
 def draw(r: random.Random, most: int) -> Workload:
-    """A random split of a matrix, of at most so many bytes."""
+    """Draws a random split of a matrix of at most `most` bytes."""
     dtype = np.dtype(r.choice(DTYPES))
     family = r.choice(list(FAMILIES))
     runs = FAMILIES[family](r, dtype.itemsize)
@@ -97,32 +98,32 @@ def draw(r: random.Random, most: int) -> Workload:
 
 
 def class_of(work: Workload) -> str:
-    """As in CLASSES."""
+    """Returns the workload's class, a key of CLASSES."""
     return "RL" if work.name[0] == "R" and work.name.endswith("L") else work.name[0]
 
 
 def select(args: argparse.Namespace) -> list[Workload]:
-    """The workloads asked for; all if none are."""
+    """Returns the workloads that were chosen, or all."""
     chosen = []
     for asked in args.rows or []:
         begin = asked.rstrip("*").lower()
         exact = [work for work in workloads.ALL if work.name.lower() == asked.lower()]
         found = exact or [work for work in workloads.ALL if work.name.lower().startswith(begin)]
         if not found:
-            sys.exit(f"error: no workload is named or begins with {asked}: bench.py --list names them")
+            sys.exit(f"error: no workload's name is or begins with {asked}: bench.py --list shows them all")
         chosen += found
     if args.classes:
         unknown = set(args.classes) - set(CLASSES)
         if unknown:
-            sys.exit(f"error: no class {', '.join(sorted(unknown))}: they are {', '.join(CLASSES)}")
+            sys.exit(f"error: there is no class {', '.join(sorted(unknown))}: the classes are {', '.join(CLASSES)}")
         chosen += [work for work in workloads.ALL if class_of(work) in args.classes]
     chosen = [each for at, each in enumerate(chosen) if each not in chosen[:at]] or workloads.ALL
-    # Of a small split nothing is handed to other threads, by no build.
+    # No build uses other threads for a small split.
     return [work for work in chosen if args.threads == 1 or work.bytes >= bench.WORTH_THREADS]
 
 
 def load_native(args: argparse.Namespace) -> Native:
-    """The loops in C that time, built by the C compiler: this needs no make."""
+    """Loads the timing loops, which are written in C. The C compiler is called directly, so make is not needed."""
     sources = [HERE / name for name in ["native.c", "bounds.c", "pool.c"]]
     content = b"".join(path.read_bytes() for path in sorted(HERE.glob("*.[ch]")))
     made = args.build / "bench" / f"by_compare-{hashlib.sha256(content).hexdigest()[:16]}.so"
@@ -136,21 +137,21 @@ def load_native(args: argparse.Namespace) -> Native:
 
 
 def force(path: pathlib.Path, library: ctypes.CDLL, words: str) -> None:
-    """Makes a build for tests take a CPU level, the row of another machine, or low thresholds."""
+    """Forces a test build to use a CPU level, the row of another machine, or low thresholds."""
     try:
         function = library.libsplit_test_force
     except AttributeError:
         sys.exit(f"error: {path} has no libsplit_test_force: build it with --cfg libsplit_test_switch")
     status = function(words.encode())
     if status == 1:
-        sys.exit(f"error: --force {words}: this CPU cannot do that")
+        sys.exit(f"error: --force {words}: this CPU does not support that")
     if status != 0:
-        sys.exit(f"error: --force {words}: libsplit_test_force() does not know a word of it and answers {status}")
+        sys.exit(f"error: --force {words}: libsplit_test_force() does not know one of the words (status {status})")
 
 
 @dataclasses.dataclass
 class Result:
-    """What the two builds took for a split, in nanoseconds a call."""
+    """The times of the two builds for a split, in nanoseconds per call."""
 
     work: Workload
     old: float
@@ -167,8 +168,8 @@ class Pair:
     def __init__(self, args: argparse.Namespace, works: list[Workload]):
         self.args = args
         self.native = load_native(args)
-        # Copies: a file that is built anew meanwhile must not change under this process, and two
-        # names of one file would be one library.
+        # The files are copied because a rebuild must not change them while this runs, and because two
+        # names of the same file would be loaded as one library.
         with tempfile.TemporaryDirectory() as directory:
             self.builds = {}
             for name, path in [("old", args.old), ("new", args.new)]:
@@ -181,7 +182,7 @@ class Pair:
         self.expected = bench.Area(self.memory.targets.bytes.size)
 
     def measure(self, work: Workload) -> Result:
-        """Checks that both write the same bytes, and times them."""
+        """Checks that both builds write the same bytes, and times them."""
         case = self.memory.case(work, self.args.threads, self.args.offset)
         splits = {name: build.split(case.source, work.axis, list(work.lengths), work.sequence,
                                     case.targets, self.args.threads)
@@ -205,7 +206,7 @@ class Pair:
         return taken
 
     def times(self, splits: dict[str, Split]) -> list[float]:
-        """What a call takes with the one and with the other."""
+        """Returns the nanoseconds per call of both builds."""
         runs = {name: functools.partial(self.per_call, split) for name, split in splits.items()}
         return list(turns.least(runs, self.args.turn_ns, self.args.seconds).values())
 
@@ -262,7 +263,7 @@ def compare_random(args: argparse.Namespace) -> None:
     results, slower = [], []
     for work in works:
         found = [pair.measure(work)]
-        # What seems slower is measured twice more before it is believed.
+        # A split that seems slower is measured two more times before it is reported.
         if found[0].ratio < 1 / args.slower:
             found += [pair.measure(work) for _ in range(2)]
         best = max(found, key=lambda result: result.ratio)
@@ -306,26 +307,32 @@ def arguments() -> argparse.Namespace:
         return [name for name in text.split(",") if name]
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--old", type=pathlib.Path, required=True, help="libsplit.so")
-    parser.add_argument("--new", type=pathlib.Path, required=True, help="another one")
-    parser.add_argument("--rows", type=names, metavar="W5,L1", help="these workloads, or R12* for all that begin so")
-    parser.add_argument("--class", type=names, dest="classes", metavar="W,U,L", help="of W U L R RL X S")
+    parser.add_argument("--old", type=pathlib.Path, required=True, help="the libsplit.so to compare with")
+    parser.add_argument("--new", type=pathlib.Path, required=True, help="the libsplit.so to judge")
+    parser.add_argument("--rows", type=names, metavar="W5,L1",
+                        help="compare on these workloads; R12* means all that begin with R12")
+    parser.add_argument("--class", type=names, dest="classes", metavar="W,U,L",
+                        help="compare on these classes of workloads, of W U L R RL X S")
     parser.add_argument("--random", "--count", type=int, nargs="?", const=300, metavar="300",
-                        help="so many random splits")
-    parser.add_argument("--split", action="append", metavar="SPLIT", help="this one; again for more")
+                        help="compare on this number of random splits")
+    parser.add_argument("--split", action="append", metavar="SPLIT",
+                        help="compare on this split; repeat it for more splits")
     parser.add_argument("--pipeline", action="store_true",
-                        help="write the input, split, read the outputs; beside memcpy by rows")
-    parser.add_argument("--threads", type=int, default=1, help="of a pool that the benchmark makes")
-    parser.add_argument("--force", metavar="WORDS", help="for libsplit_test_force() of the new build: avx2, low")
-    parser.add_argument("--quick", action="store_true", help="a minute for all workloads, good to some 3 %%")
-    parser.add_argument("--csv", action="store_true", help="print rows alone, as CSV")
-    parser.add_argument("--seed", type=int, default=1, help="which random splits")
-    parser.add_argument("--most", type=int, default=24, help="MiB of the largest random split")
-    parser.add_argument("--slower", type=float, default=1.07, help="random splits: times as long is listed")
-    parser.add_argument("--offset", type=int, default=0, help="of outputs, from a line")
-    parser.add_argument("--seconds", type=float, help="at least so many for each split")
+                        help="write the input, split it and read the outputs; also with memcpy for each row")
+    parser.add_argument("--threads", type=int, default=1, help="the number of threads in the benchmark's pool")
+    parser.add_argument("--force", metavar="WORDS",
+                        help="what to pass to libsplit_test_force() of the new build, such as 'avx2 low'")
+    parser.add_argument("--quick", action="store_true",
+                        help="take a minute for all workloads, with an accuracy of about 3 %%")
+    parser.add_argument("--csv", action="store_true", help="print only the rows, as CSV")
+    parser.add_argument("--seed", type=int, default=1, help="the seed for random splits")
+    parser.add_argument("--most", type=int, default=24, help="the size of the largest random split in MiB")
+    parser.add_argument("--slower", type=float, default=1.07,
+                        help="list random splits that take more than this many times as long")
+    parser.add_argument("--offset", type=int, default=0, help="the outputs' offset from a 64-byte line, in bytes")
+    parser.add_argument("--seconds", type=float, help="the least number of seconds for each split")
     parser.add_argument("--build", type=pathlib.Path, default=HERE.parent / "build/release",
-                        help="where the loops in C that time are built")
+                        help="the directory in which the timing loops are built")
     args = parser.parse_args()
     if args.seconds is None:
         args.seconds = 0.1 if args.quick or args.random else 0.5

@@ -1,7 +1,7 @@
-"""Who splits: libsplit, flat copies, memcpy for each run, and other libraries.
+"""The competitors: libsplit, flat copies, memcpy for each run, and other libraries.
 
-A competitor prepares a case, once, and gives something to be timed, or None where it cannot do it.
-All work on the same memory; the few that insist on outputs of their own say so.
+A competitor prepares a case once, and returns a run to be timed, or None if it does not support the
+case. All of them work on the same memory, except the few that always allocate their outputs.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from workloads import Workload
 
 @dataclasses.dataclass
 class Case:
-    """A workload in memory: the input, and where its pieces go, one behind the other."""
+    """A workload in memory: the input, and the memory for its pieces, one after the other."""
 
     workload: Workload
     threads: int
     offset: int  # of the outputs, in bytes from a 64-byte line
     source: np.ndarray
     targets: list[np.ndarray]
-    flat: np.ndarray  # bytes, as many as the input has elements for, where that lies
-    memory: np.ndarray  # the bytes in which the outputs lie
+    flat: np.ndarray  # the first bytes of the input's memory, as many as its elements have
+    memory: np.ndarray  # the bytes that contain the outputs
 
     @property
     def area(self) -> np.ndarray:
-        """As many bytes there as are copied flat."""
+        """The part of the outputs' memory that a flat copy fills."""
         return self.memory[: self.flat.size]
 
 
@@ -42,13 +42,13 @@ class Run:
     def __init__(self, per_call: Callable[[int], float],
                  outputs: Callable[[], list[np.ndarray]] | None = None,
                  splits: bool = True):
-        self.per_call = per_call  # makes so many calls after one; gives nanoseconds per call
-        self.outputs = outputs  # gives the pieces, if they are not in the case's targets
-        self.splits = splits  # or else fills the case's area as the input is
+        self.per_call = per_call  # makes one call and then this many; returns nanoseconds per call
+        self.outputs = outputs  # returns the pieces, if they are not in the case's targets
+        self.splits = splits  # False: copies the input to the case's area without splitting it
 
 
 def _python(call: Callable[[], object], outputs=None) -> Run:
-    """A call from Python: its own cost is part of what is measured."""
+    """Makes a run of a call from Python, whose own cost is included."""
 
     def per_call(calls: int) -> float:
         call()
@@ -61,7 +61,7 @@ def _python(call: Callable[[], object], outputs=None) -> Run:
 
 
 class LibsplitCopy:
-    """With the case's threads, or always with one, to be compared with."""
+    """libsplit with the case's number of threads, or always with one thread for comparison."""
 
     def __init__(self, library: Libsplit, always_one_thread: bool = False):
         self.library = library
@@ -78,7 +78,7 @@ class LibsplitCopy:
 
 
 class FlatCopy:
-    """The ceiling: as many bytes, from the input to where the outputs are. Splits nothing."""
+    """The yardstick: copies the same number of bytes from the input to the outputs without splitting them."""
 
     WAYS = {"plain": "AVX2", "stream": "AVX2, past the caches", "wide": "AVX-512",
             "strings": "rep movsb"}
@@ -90,7 +90,7 @@ class FlatCopy:
 
     @classmethod
     def all(cls, native: Native) -> dict[str, FlatCopy]:
-        """Those that this CPU has."""
+        """Returns the flat copies that this CPU supports."""
         copies = {way: cls(native, way) for way in cls.WAYS}
         return {way: copy for way, copy in copies.items() if native.library.has_way(copy.way)}
 
@@ -102,7 +102,7 @@ class FlatCopy:
 
 
 class MemcpyRows:
-    """A loop over memcpy, output by output, as runtimes do it."""
+    """A loop that calls memcpy for each run, output by output, as runtimes do."""
 
     version = "libc"
 
@@ -116,7 +116,7 @@ class MemcpyRows:
         return Run(lambda calls: self.native.time("rows", job, calls))
 
     def job(self, case: Case) -> Rows:
-        """The call on a packed input."""
+        """Makes the arguments for a packed input."""
         work = case.workload
         count = len(work.lengths)
         return Rows(source=case.flat.ctypes.data, count=work.rows, row=sum(work.runs),
@@ -126,7 +126,7 @@ class MemcpyRows:
 
 
 class NumPy:
-    """One np.copyto for each piece. Has no threads."""
+    """One np.copyto for each piece, always on one thread."""
 
     def __init__(self):
         self.version = np.__version__
@@ -176,8 +176,8 @@ class OnnxRuntime:
         options = self.ort.SessionOptions()
         options.intra_op_num_threads = threads
         options.inter_op_num_threads = 1
-        # Between calls its threads look for work this long, not tens of milliseconds into the turns
-        # of others.
+        # Its threads keep looking for work for this time between calls. The default would reach tens
+        # of milliseconds into the turns of others.
         options.add_session_config_entry("session.intra_op.spin_duration_us", "1000")
         return self.ort.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
@@ -232,10 +232,10 @@ class OpenVino:
 
 
 class OpenCv:
-    """cv2.split where pieces are single elements, cv2.merge where outputs or the elements of the one
-    output are, cv2.transpose and cv2.flip where these give each piece.
+    """cv2.split for pieces of single channels, cv2.merge for outputs that are interleaved, and
+    cv2.transpose or cv2.flip for each piece of a matrix that is transposed or reversed.
 
-    It is lent the elements as types of their size that it knows.
+    Elements are passed as types of the same size that OpenCV supports.
     """
 
     TYPES = {1: np.uint8, 2: np.int16, 4: np.float32, 8: np.float64}
@@ -280,7 +280,7 @@ class OpenCv:
         return lambda: self.cv.split(image, planes)
 
     def _merge_pieces(self, case: Case, source: np.ndarray, targets: list) -> Callable | None:
-        """Each piece is a channel of the matrix that all outputs are columns of."""
+        """For pieces that are channels of one matrix, whose columns the outputs are."""
         work = case.workload
         if not work.into or work.axis != 0 or work.into.order != (1, 0) or work.layout:
             return None
@@ -289,7 +289,7 @@ class OpenCv:
         return lambda: self.cv.merge(planes, image)
 
     def _merge_planes(self, case: Case, source: np.ndarray, targets: list) -> Callable | None:
-        """The one output has few columns, each of which is a plane of the input."""
+        """For one output with few columns, each of which is a plane of the input."""
         if len(targets) != 1 or source.ndim != 2 or source.strides[0] != source.itemsize:
             return None
         planes = [plane.reshape(-1, 1) for plane in source.T]
@@ -297,7 +297,7 @@ class OpenCv:
         return lambda: self.cv.merge(planes, image)
 
     def _turn_all(self, case: Case, source: np.ndarray, targets: list) -> Callable | None:
-        """One call for all pieces of a transposed matrix: they lie one behind the other."""
+        """For all pieces of a transposed matrix at once: they lie one after the other."""
         work = case.workload
         rows, columns = source.shape[0], source[0].size
         columns_of_packed = work.axis == 1 and set(work.lengths) == {1}
@@ -313,11 +313,11 @@ class OpenCv:
 
     @staticmethod
     def _spread(targets: list) -> int:
-        """Bytes from the first output's begin to the last one's end."""
+        """Returns the number of bytes from the start of the first output to the end of the last."""
         return targets[-1].ctypes.data + targets[-1].nbytes - targets[0].ctypes.data
 
     def _each(self, case: Case, source: np.ndarray, targets: list) -> Callable | None:
-        """A call for each piece of a matrix that is transposed or reversed."""
+        """One call for each piece of a matrix that is transposed or reversed."""
         work = case.workload
         if source.ndim != 2 or work.is_packed or work.into:
             return None

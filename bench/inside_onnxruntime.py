@@ -1,19 +1,21 @@
 #!/usr/bin/env python3
-"""Measures Split inside ONNX Runtime, with libsplit's provider and without: whole models.
+"""Measures whole models in ONNX Runtime, with libsplit's provider and without it.
 
-Each session is in a process of its own, where no other session's threads disturb it, on memory bound
-before (IOBinding). They take turns, after a pause in which the threads of the one before go to sleep.
-In a turn, a session runs some times, back to back or a millisecond after the last: as in a program that
-does other things too. Times are medians. Ratios are libsplit's time by ONNX Runtime's own, the median of
-the rounds: below 1, libsplit is ahead. 'Split nodes' is the sum of their times in a run, from profiles,
-which have whole microseconds: read little into sums of few. All outputs are compared, bit by bit.
+Each session runs in its own process, where the threads of other sessions do not disturb it, and on memory
+that was bound before (IOBinding). The sessions take turns, with pauses in which the other's threads go to
+sleep. In a turn, a session runs several times, either back to back or, like a program that does other
+things too, a millisecond after the last run. Times are medians. Ratios are libsplit's time divided by
+that of ONNX Runtime alone, as medians over the rounds: below 1, libsplit is faster. 'Split nodes' is the
+sum of the times of all Split nodes in a run. It comes from profiles, which have whole microseconds, so
+sums of a few microseconds mean little. All outputs are compared bit by bit.
 
-Whether whole runs are slower anywhere, with the results in this CPU's directory:
+To check that no whole run is slower with libsplit:
 
-    inside_onnxruntime.py --only boxes "of a batch" --results bench/results --check
+    inside_onnxruntime.py --only boxes "of a batch" --check
     inside_onnxruntime.py --held-out 7 --check
 
-Environment: BUILD_DIR, where 'make onnxruntime' has put the provider; MODELS_DIR, see models.py.
+Environment: BUILD_DIR, the build directory with the provider, from 'make onnxruntime'; MODELS_DIR, see
+models.py.
 """
 
 from __future__ import annotations
@@ -32,6 +34,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 
+import bench
 import models
 import numpy as np
 import onnxruntime as ort
@@ -41,15 +44,15 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 LIBRARY = pathlib.Path(os.environ.get("BUILD_DIR", ROOT / "build/release"),
                        "lib/libsplit_onnxruntime.so")
 PROVIDER = "LibsplitExecutionProvider"
-# Longer than the threads of a session wait for more work before they go to sleep.
+# Seconds; longer than the threads of a session wait for more work before they go to sleep.
 PAUSE = 0.05
-# Seconds of a turn; with gaps ten times as long.
+# Seconds of a turn; with gaps, a turn takes ten times as long.
 TURN = 0.02
-# How often the sessions of whole models are opened anew: where memory lies makes a difference, too.
+# How often the sessions of a whole model are opened again, because addresses in memory affect times, too.
 OPENINGS = 3
 GAPS = {"back to back": 0.0, "1 ms between": 0.001}
 
-# Name, element type, shape, axis, lengths.
+# The name, element type, shape, axis and lengths of each split.
 WORKLOADS = [
     ("one decoder row, projected", "float32", (1, 3072), 1, [1024] * 3),
     ("query, key, value in cache", "float32", (1, 512, 2304), 2, [768] * 3),
@@ -64,23 +67,30 @@ WORKLOADS = [
 ]
 
 
+ABOUT = """\
+The columns: the number of Split nodes that libsplit took; the time of a run by ONNX Runtime alone → with libsplit,
+back to back and a millisecond after the last run, and the ratios, below 1 if libsplit is faster, ± half of the
+interquartile range; and the same for the sum of all Split nodes. If no node is taken, both ran the same code.
+"""
+
+
 def _devices() -> list:
     return [device for device in ort.get_ep_devices() if device.ep_name == PROVIDER]
 
 
 @dataclasses.dataclass(frozen=True)
 class Setup:
-    """What a session is opened with."""
+    """The parameters of a session."""
 
     model: bytes
     feeds: dict[str, np.ndarray]
     threads: int
-    claim: str | None  # the provider's option; None: without the provider
+    claim: str | None  # the provider's option; None means without the provider
     profiles: bool = False
 
 
 class Session:
-    """In the process that measures: a session with its memory bound."""
+    """A session with its memory bound, in the process that measures it."""
 
     def __init__(self, setup: Setup, directory: str):
         options = ort.SessionOptions()
@@ -113,14 +123,14 @@ class Session:
         self.session.run_with_iobinding(self.binding)
 
     def digest(self) -> str:
-        """Of all outputs, types and shapes too."""
+        """Returns a digest of all outputs, including their types and shapes."""
         digest = hashlib.sha256()
         for output in self.outputs:
             digest.update(f"{output.dtype}{output.shape}".encode() + output.tobytes())
         return digest.hexdigest()
 
     def turn(self, gap: float) -> float:
-        """Microseconds a run: the median of a turn."""
+        """Returns the microseconds per run, as the median of a turn."""
         times: list[int] = []
         self.run()
         end = time.perf_counter() + TURN * (10 if gap else 1)
@@ -134,8 +144,8 @@ class Session:
         return statistics.median(times) / 1000
 
     def splits(self) -> tuple[float, float]:
-        """From the profile: how many Split nodes of a run were libsplit's, and the microseconds of
-        all of them, the median of the runs."""
+        """Returns, from the profile, how many Split nodes of a run libsplit took, and the microseconds of
+        all Split nodes, as the median of the runs."""
         events = json.loads(pathlib.Path(self.session.end_profiling()).read_text())
         sums, sum_of_run, taken = [], 0, 0
         for event in sorted(events, key=lambda event: event["ts"] + event["dur"]):
@@ -149,7 +159,7 @@ class Session:
 
 
 def _serve(pipe, setup: Setup) -> None:
-    """The process of a session: answers what it is asked, until that is None."""
+    """The process of a session: calls the methods that it receives, until it receives None."""
     with tempfile.TemporaryDirectory() as directory:
         session = Session(setup, directory)
         pipe.send(session.digest())
@@ -158,7 +168,7 @@ def _serve(pipe, setup: Setup) -> None:
 
 
 class Remote:
-    """A session in a process of its own."""
+    """A session in another process."""
 
     def __init__(self, setup: Setup):
         context = multiprocessing.get_context("spawn")
@@ -182,7 +192,7 @@ class Remote:
 
 def compare(model: bytes, feeds, threads: int, rounds: int, claim: str, *, nodes: bool,
             openings: int = OPENINGS) -> dict:
-    """The columns of a row: whole runs and, if wanted, the sums of the Split nodes."""
+    """Returns the columns of a row: whole runs and, if `nodes`, the sums of the Split nodes."""
     row: dict = {}
     times: dict[str, list[tuple[float, float]]] = {gap: [] for gap in GAPS}
     sums = []
@@ -213,7 +223,7 @@ def compare(model: bytes, feeds, threads: int, rounds: int, claim: str, *, nodes
 
 @contextlib.contextmanager
 def opened(model: bytes, feeds, threads: int, claim: str, profiles: bool) -> Iterator[list[Remote]]:
-    """Two sessions, without libsplit and with it."""
+    """Opens two sessions, one without libsplit and one with it."""
     pair = [Remote(Setup(model, feeds, threads, given, profiles)) for given in (None, claim)]
     with pair[0], pair[1]:
         if pair[0].digest != pair[1].digest:
@@ -222,7 +232,7 @@ def opened(model: bytes, feeds, threads: int, claim: str, profiles: bool) -> Ite
 
 
 def in_turn(pair: list[Remote], index: int, gap: float) -> tuple[float, float]:
-    """A turn of both; who comes first changes."""
+    """Gives both sessions a turn. Which is first alternates."""
     found = [0.0, 0.0]
     for side in (0, 1) if index % 2 else (1, 0):
         time.sleep(PAUSE)
@@ -231,8 +241,8 @@ def in_turn(pair: list[Remote], index: int, gap: float) -> tuple[float, float]:
 
 
 def rows(threads=(1, 2), rounds: int = 5, workloads=WORKLOADS, claim: str = "all") -> Iterator[dict]:
-    """Of models of one Split, for each number of intra-op threads: workload, dtype, shape, axis,
-    lengths, bytes, threads, and what 'compare' measures."""
+    """Yields a row for each model of one Split and each number of intra-op threads: workload, dtype,
+    shape, axis, lengths, bytes, threads, and what `compare` measures."""
     for name, dtype, shape, axis, lengths in workloads:
         x = models.random(shape, dtype)
         model = models.single(dtype, shape, axis, lengths)
@@ -243,7 +253,7 @@ def rows(threads=(1, 2), rounds: int = 5, workloads=WORKLOADS, claim: str = "all
 
 
 def whole_models(chosen, names: list[str], threads, rounds: int, claim: str) -> Iterator[dict]:
-    """Of the models whose name has one of these in it."""
+    """Yields a row for each model whose name contains one of `names`, and each number of threads."""
     for model in chosen:
         if names and not any(name.lower() in model.name.lower() for name in names):
             continue
@@ -253,12 +263,12 @@ def whole_models(chosen, names: list[str], threads, rounds: int, claim: str) -> 
                    **compare(data, feeds, count, rounds, claim, nodes=True)}
 
 
-# What two runs of the same code differ by, beside the spread of their rounds.
+# By how much two runs of the same code may differ, in addition to the spread of their rounds.
 NOISE = 0.02
 
 
 def slower(found: list[dict]) -> list[str]:
-    """The whole runs that take longer with libsplit, beyond what rounds differ by."""
+    """Returns the whole runs that take longer with libsplit by more than noise."""
     return [f"{row['model']}, {row['threads']} threads, {gap}: "
             f"{row[f'ratio, {gap}']:.2f} ± {row[f'spread, {gap}']:.2f}"
             for row in found for gap in GAPS
@@ -283,16 +293,17 @@ def write(found: list[dict], file: pathlib.Path) -> None:
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
-    parser.add_argument("--only", nargs="+", default=[], metavar="TEXT", help="models with it in their name")
+    parser.add_argument("--rounds", type=int, default=15, help="the number of rounds")
+    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2], help="the numbers of intra-op threads")
+    parser.add_argument("--only", nargs="+", default=[], metavar="TEXT",
+                        help="measure only models whose name contains one of these")
     parser.add_argument("--claim", choices=["benefit", "all"], default="benefit",
                         help="the provider's option: which nodes it takes")
     parser.add_argument("--held-out", type=int, metavar="SEED",
-                        help="models that this seed makes, in place of those of models.py")
-    parser.add_argument("--output", type=pathlib.Path, help="a CSV file")
-    parser.add_argument("--results", type=pathlib.Path, metavar="DIRECTORY",
-                        help="write models.csv and models.md to the directory of this CPU in it")
+                        help="measure random models, drawn with this seed, instead of those in models.py")
+    parser.add_argument("--output", type=pathlib.Path,
+                        help="the directory for results; models.csv and models.md go to the directory of "
+                             "this CPU in it. By default, results are only printed")
     parser.add_argument("--check", action="store_true",
                         help="fail if a whole run is slower with libsplit")
     args = parser.parse_args()
@@ -306,17 +317,14 @@ def main():
         found.append(row)
         print(in_markdown(row), flush=True)
     if not found:
-        raise SystemExit(f"error: no model has any of {args.only} in its name")
+        raise SystemExit(f"error: no model's name contains any of {args.only}")
     if args.output:
-        write(found, args.output)
-    if args.results:
-        import bench
-
-        today = time.strftime("%Y-%m-%d")
-        title = f"# Whole models\n\nMeasured {today} on {bench.machine()}; libsplit {bench.commit()}"
-        bench.keep("\n".join([f"{title}, {head[0]}.", *head[1:], *map(in_markdown, found)]) + "\n",
-                   "models.md", args.results)
-        write(found, args.results / bench.cpu() / "models.csv")
+        title = f"Measured {time.strftime('%Y-%m-%d')}, commit {bench.commit()}, on {bench.machine()}"
+        directory = args.output / bench.cpu()
+        write(found, directory / "models.csv")
+        (directory / "models.md").write_text(
+            "\n".join([title, "", *head, *map(in_markdown, found), "", ABOUT]), encoding="utf-8")
+        print(f"This table is in {directory}.")
     if args.check:
         late = slower(found)
         print("\n".join(["slower with libsplit:", *late]) if late else "no whole run is slower")

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Counts the instructions of a call where there is next to nothing to copy, in each arrangement of descriptors.
+"""Counts the instructions of a call that copies almost nothing, for each arrangement of descriptors in memory.
 
     instructions.py LIBRARY [--program build/release/bench/one_call]
 
-Counted by callgrind, so the same every time for the same file. float32 [1,12] into 3 and [1,1024] into 1,024,
-of these per piece.
+callgrind counts them, so they are always the same for the same file. The calls split float32 [1,12] into 3 pieces
+and [1,pieces] otherwise; for 1,024 pieces, the number is per piece.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ PIECES = [3, 15, 16, 1024]
 
 
 def build(directory: pathlib.Path) -> pathlib.Path:
-    """The program that makes the calls."""
+    """Builds the program that makes the calls, and returns its path."""
     program = directory / "one_call"
     subprocess.run([os.environ.get("CC", "cc"), "-std=c11", "-O2", f"-I{HERE.parent / 'include'}", "-o", program,
                     HERE / "one_call.c", "-ldl"], check=True)
@@ -46,21 +46,22 @@ def count(program: pathlib.Path, library: pathlib.Path, form: str, pieces: int) 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("library", type=pathlib.Path, help="libsplit.so")
-    parser.add_argument("--program", type=pathlib.Path, help="one_call; built here if not given")
-    parser.add_argument("--pieces", type=int, nargs="+", default=PIECES, metavar="3")
+    parser.add_argument("library", type=pathlib.Path, help="the libsplit.so to measure")
+    parser.add_argument("--program", type=pathlib.Path, help="the program one_call; built if it is not given")
+    parser.add_argument("--pieces", type=int, nargs="+", default=PIECES, metavar="3",
+                        help="the numbers of pieces")
     args = parser.parse_args()
     if not args.library.exists():
-        sys.exit(f"error: no file {args.library}")
+        sys.exit(f"error: {args.library} does not exist")
     if shutil.which("valgrind") is None:
-        sys.exit("error: no valgrind: install valgrind")
+        sys.exit("error: valgrind is missing: install it")
     with tempfile.TemporaryDirectory() as directory:
         program = args.program or build(pathlib.Path(directory))
         lines = []
         for function in FUNCTIONS:
             for suffix, arrangement in ARRANGEMENTS.items():
-                # Lengths are read alike by all; infer and view always fill strides in, and every descriptor;
-                # plans are given addresses alone.
+                # All functions read lengths in the same way; infer and view always write strides, and write every
+                # descriptor; plans get only addresses.
                 if suffix in (".strides", ".rest", ".equal") and function != "copy":
                     continue
                 if suffix == ".unwanted" and function in ("infer", "view"):

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Measures what small calls cost at each level of the library, beside one memcpy for each piece.
+"""Measures what small calls cost at each CPU level of the library, compared with one memcpy for each piece.
 
-The builds take turns in one process, each with a call that says everything and one by a plan. What a row
-of a decoder is cut into: it lies in the caches, so calls of a microsecond and less show what a level's
-loops and what libsplit does besides cost.
+The builds take turns in one process, each with a plain call and with a plan. The workloads are rows of
+decoders. They are in the caches, so calls of a microsecond and less show the cost of a level's loops and of
+everything else that libsplit does.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ COLUMNS = [768, 1536, 3072, 4096, 8192, 16384]
 DECODERS = [(12288, 512, 512, 640), (10240, 6144), (512, 128)]
 
 ABOUT = """\
-Nanoseconds a call, medians, one thread, input and outputs in the caches, outputs on lines of their own. Of each
-level, what `libsplit_copy` takes, which reads and checks everything, and what `libsplit_plan_copy` takes. `memcpy`
-is one call of libc's for each piece. "full" is the library as it is delivered, the others are built with no
-higher level than they say; what the CPU does not have, it does not get.
+Nanoseconds per call: medians, on one thread, with input and outputs in the caches, each output on its own cache
+lines. For each level there are two columns: `libsplit_copy`, which reads and checks everything, and
+`libsplit_plan_copy`. `memcpy` is one call of libc's memcpy for each piece. "full" is the library with all levels;
+the other builds contain no level above the one that they are named after. A level that the CPU lacks is not used.
 """
 
 
@@ -55,7 +55,7 @@ def runs(case: Case, libraries: dict[str, Libsplit], native: Native) -> dict[str
 
 def measure(case: Case, libraries: dict[str, Libsplit], native: Native,
             args: argparse.Namespace) -> list[str]:
-    """A line of the table."""
+    """Measures a case and returns a line of the table."""
     rows = bench.measure(case, runs(case, libraries, native), args, random.Random(1))
     if not all(row.right for row in rows):
         raise SystemExit(f"error: wrong bytes for {case.workload.describe()}")
@@ -65,12 +65,13 @@ def measure(case: Case, libraries: dict[str, Libsplit], native: Native,
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--library", type=lambda text: tuple(text.split("=", 1)), action="append",
-                        default=[], metavar="NAME=PATH", help="a build of a level, again for more")
-    parser.add_argument("--seconds", type=float, default=3, help="for the rounds of one row")
-    parser.add_argument("--rounds", type=int, default=7, help="at least so many")
-    parser.add_argument("--build", type=pathlib.Path, default=bench.ROOT / "build/release")
+                        default=[], metavar="NAME=PATH", help="a build for a level; repeat it for more levels")
+    parser.add_argument("--seconds", type=float, default=3, help="seconds for each row")
+    parser.add_argument("--rounds", type=int, default=7, help="the least number of rounds for each row")
+    parser.add_argument("--build", type=pathlib.Path, default=bench.ROOT / "build/release",
+                        help="the directory in which CMake has built libsplit and the benchmark")
     parser.add_argument("--output", type=pathlib.Path, default=bench.ROOT / "out/bench",
-                        help="levels.md goes to a directory of this CPU's below it")
+                        help="the directory for results; levels.md goes to the directory of this CPU in it")
     return parser.parse_args()
 
 

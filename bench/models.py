@@ -1,4 +1,4 @@
-"""The models that inside_onnxruntime.py runs: real ones, out of packages on PyPI, and small graphs."""
+"""The models that inside_onnxruntime.py runs: real ones from packages on PyPI, and small graphs."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ import onnx
 from onnx import helper, numpy_helper
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-# Where 'make bench-models' puts the packages of tools/requirements-models.txt.
+# The directory in which 'make bench-models' installs the packages of tools/requirements-models.txt.
 PACKAGES = pathlib.Path(os.environ.get("MODELS_DIR", ROOT / "build/models"))
 OPSETS = [helper.make_opsetid("", 18)]
 
 
 @dataclasses.dataclass(frozen=True)
 class Model:
-    """A model and what it is run on."""
+    """A model and its inputs."""
 
     name: str
     is_real: bool
@@ -29,7 +29,7 @@ class Model:
 
 
 def random(shape: Sequence[int], dtype: str = "float32") -> np.ndarray:
-    """Numbers from 0 to 1, or all bytes of integers."""
+    """Makes an array of random floats from 0 to 1, or of integers made of random bytes."""
     numbers = np.random.default_rng(0)
     if np.dtype(dtype).kind == "f":
         return numbers.random(shape, np.float32).astype(dtype)
@@ -38,7 +38,7 @@ def random(shape: Sequence[int], dtype: str = "float32") -> np.ndarray:
 
 
 def single(dtype: str, shape: Sequence[int], axis: int, lengths: Sequence[int]) -> bytes:
-    """One Split."""
+    """Makes a model of one Split."""
     element = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
     names = [f"piece_{i}" for i in range(len(lengths))]
     outputs = [helper.make_tensor_value_info(name, element, None) for name in names]
@@ -47,8 +47,8 @@ def single(dtype: str, shape: Sequence[int], axis: int, lengths: Sequence[int]) 
 
 
 def layers(count: int, shape: Sequence[int], axis: int, lengths: Sequence[int]) -> bytes:
-    """Layers in which the pieces are read at once: Relu, Split, Neg of each piece, and Concat of them
-    in reverse."""
+    """Makes a model of layers that read the pieces immediately: Relu, Split, Neg of each piece, and
+    Concat in reverse order."""
     nodes, last, lengths = [], "x", list(lengths)
     constants = {tuple(order): f"lengths_{i}" for i, order in enumerate([lengths, lengths[::-1]])}
     for layer in range(count):
@@ -83,7 +83,7 @@ def _file(path: str) -> Callable[[], bytes]:
 
 
 def _tool():
-    """What ONNX Runtime's package of extensions puts before models."""
+    """Imports the tool of ONNX Runtime's extensions that adds pre-processing to models."""
     sys.path.insert(0, str(PACKAGES / "onnxruntime_extensions/tools"))
     import pre_post_processing
 
@@ -91,8 +91,8 @@ def _tool():
 
 
 def _framed(path: str, size: int) -> Callable[[], bytes]:
-    """A model with what ONNX Runtime's own tool puts before it: from a frame as OpenCV has it, blue
-    first, to the picture that the model wants."""
+    """Adds pre-processing to a model with ONNX Runtime's own tool: it turns a frame from OpenCV, in BGR
+    order, into the picture that the model expects."""
     def make() -> bytes:
         ppp = _tool()
         frame = ppp.create_named_value("frame", onnx.TensorProto.UINT8, ["height", "width", 3])
@@ -111,7 +111,8 @@ def _framed(path: str, size: int) -> Callable[[], bytes]:
 
 
 def _colours() -> bytes:
-    """What the same tool puts before a model for super-resolution: a picture as Y, Cb and Cr."""
+    """Makes the pre-processing of a model for super-resolution with the same tool: from BGR to Y, Cb
+    and Cr."""
     ppp = _tool()
     pixels = ppp.create_named_value("pixels", onnx.TensorProto.UINT8, ["height", "width", 3])
     planes = [[helper.make_tensor_value_info(name + end, onnx.TensorProto.FLOAT, ["height", "width"])
@@ -124,7 +125,7 @@ def _colours() -> bytes:
 
 
 def _letters(batch: int, length: int) -> dict[str, np.ndarray]:
-    """Of a text, and no marks yet."""
+    """Makes the inputs for texts of random letters without vowel marks."""
     letters = np.random.default_rng(0).integers(1, 40, (batch, length), np.int64)
     return {"char_inputs": letters, "diac_inputs": np.zeros_like(letters),
             "input_lengths": np.full(batch, length, np.int64)}
@@ -172,8 +173,8 @@ MODELS = [
 
 
 def held_out(seed: int, count: int = 8) -> list[Model]:
-    """Layers that no choice was made by: boxes, projections of batches, pairs and channels of sizes
-    that the seed decides."""
+    """Makes models on which no decision in libsplit was based: layers of boxes, batches of projections,
+    pairs and channels, with sizes drawn from the seed."""
     numbers = np.random.default_rng(seed)
 
     def pick(*values: int) -> int:

@@ -1,4 +1,4 @@
-"""libsplit and bench_native.so by ctypes."""
+"""libsplit and bench_native.so, called through ctypes."""
 
 from __future__ import annotations
 
@@ -62,14 +62,14 @@ class Pipeline(Structure):
 
 @functools.cache
 def _numbers(*numbers: int) -> ctypes.Array:
-    """An array for all tensors that have the same: a thousand of them, all over Python's heap, would be most
-    of what is measured.
+    """Makes an array that all tensors with the same numbers share. A thousand arrays all over Python's heap
+    would dominate the measurement.
     """
     return (c_int64 * len(numbers))(*numbers)
 
 
 def describe(array: np.ndarray | SubByte) -> Tensor:
-    """A descriptor of the tensor as it lies; the caller keeps its memory."""
+    """Makes a descriptor of the tensor; the caller keeps its memory alive."""
     if isinstance(array, SubByte):
         byte, bit = divmod(array.first * array.bits, 8)
         return Tensor(data=array.memory.ctypes.data + byte, shape=_numbers(*array.shape),
@@ -80,7 +80,7 @@ def describe(array: np.ndarray | SubByte) -> Tensor:
 
 
 def tensor(array: np.ndarray, packed: bool) -> Tensor:
-    """A descriptor of the array; the caller keeps the array's memory."""
+    """Makes a descriptor of the array; the caller keeps the array's memory alive."""
     strides = None
     if not packed:
         strides = _numbers(*(step // array.itemsize for step in array.strides))
@@ -89,13 +89,13 @@ def tensor(array: np.ndarray, packed: bool) -> Tensor:
                   capacity=array.ndim, dtype=DTYPES[array.dtype])
 
 
-# How often threads of a pool look for work before they sleep: for some 100 microseconds, or until the
-# next call has long come.
+# How often a pool's threads look for work before they sleep: for about 100 microseconds, or so long that
+# the next call comes first.
 POOLS = {"parked": 4_000, "spinning": 100_000}
 
 
 class Native:
-    """bench_native.so: copies in C, a pool of threads, and the loop that times them."""
+    """bench_native.so: copies written in C, a pool of threads, and the loop that times calls."""
 
     def __init__(self, path: pathlib.Path, pool: str = "spinning"):
         self.library = ctypes.CDLL(str(path))
@@ -109,22 +109,22 @@ class Native:
         self._pools: dict[int, int | None] = {1: None}
 
     def pool(self, threads: int) -> int | None:
-        """A pool of so many threads, the caller's among them; None for one."""
+        """Returns a pool with this number of threads, including the caller; None for one thread."""
         if threads not in self._pools:
             self._pools[threads] = self.library.pool_new(threads, self._looks)
             if not self._pools[threads]:
-                raise OSError(f"no pool of {threads} threads could be made")
+                raise OSError(f"cannot make a pool of {threads} threads")
         return self._pools[threads]
 
     def time(self, what: str, job: Structure, calls: int) -> float:
-        """Nanoseconds per call."""
+        """Returns the nanoseconds per call."""
         return getattr(self.library, f"time_{what}")(byref(job), calls)
 
     def time_pipeline(self, pipeline: Pipeline, calls: int) -> tuple[float, float, float]:
-        """Nanoseconds per call: to write the input, to split it, to read the outputs."""
+        """Returns the nanoseconds per call for writing the input, splitting it, and reading the outputs."""
         steps = (c_double * 3)()
         if self.library.time_pipeline(byref(pipeline), c_size_t(calls), steps) != 0:
-            raise RuntimeError("a call fails")
+            raise RuntimeError("a call failed")
         return tuple(steps)
 
 
@@ -143,10 +143,10 @@ class Libsplit:
 
     def split(self, source: np.ndarray | SubByte, axis: int, lengths: list[int], sequence: bool,
               targets: list[np.ndarray | SubByte], threads: int, flags: int = 0) -> Split:
-        """A call, ready to be timed; the flags are those of an executor."""
+        """Makes a call that is ready to be timed. The flags are those of an executor."""
         params = Params(struct_size=ctypes.sizeof(Params), axis=axis, keepdims=1, opset=OPSET,
                         op=ONNX_SPLIT_TO_SEQUENCE if sequence else ONNX_SPLIT)
-        if isinstance(source, SubByte):  # ONNX's has no such types
+        if isinstance(source, SubByte):  # ONNX's operators do not support these types
             params.op, params.opset = OPENVINO_VARIADIC_SPLIT, 1
         if not sequence:
             list_of = np.array(lengths, np.int64)
@@ -168,7 +168,7 @@ class Libsplit:
         return split
 
     def planned(self, split: Split) -> Planned:
-        """The same call by a plan, on one thread."""
+        """Makes the same call with a plan, on one thread."""
         size = self.library.libsplit_plan_size
         size.restype = c_size_t
         of, count = split.input.contents, c_size_t(split.num_outputs)
@@ -186,7 +186,7 @@ class Libsplit:
         return planned
 
     def describe(self, split: Split) -> str | None:
-        """What a plan of the call will do, in the words of a build that says so."""
+        """Describes what a plan of the call will do; None if this build cannot say."""
         try:
             function = self.library.libsplit_plan_describe
         except AttributeError:
@@ -198,7 +198,7 @@ class Libsplit:
         return buffer.value.decode()
 
     def _check(self, split: Split) -> None:
-        """Makes the call once, for its message if it fails."""
+        """Makes the call once, to report its message if it fails."""
         error = Error(struct_size=ctypes.sizeof(Error))
         status = self.library.libsplit_copy(split.input, split.params, split.outputs,
                                             c_size_t(split.num_outputs), split.executor,

@@ -1,9 +1,9 @@
-"""Splits where they stand in a model: the input has just been written, and the outputs are read next.
+"""Splits as they occur in a model: the input has just been written, and the outputs are read next.
 
-A copy that is made again and again has its input in the caches, or in memory, as its own last turn left
-it, and nobody reads what it wrote. Here one thread writes the input, splits it, and reads all outputs, in
-turn. Beside it stands the same with memcpy for each run of each row, which a runtime does without
-libsplit: copying and reading together should take no longer than there.
+If a copy is simply repeated, its input is in the caches or in memory, wherever its own last turn left it,
+and nobody reads what it wrote. Here, one thread writes the input, splits it, and reads all outputs, in this
+order. The same is measured with memcpy for each run of each row, which is what a runtime does without
+libsplit. Copying and reading together should take no longer with libsplit.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ MEMCPY = "memcpy"
 KIB = 1 << 10
 SIZES = [512 * KIB, *(MIB << power for power in range(8))]
 QUICK_SIZES = [2 * MIB, 16 * MIB, 64 * MIB]
-# What a row is cut into.
+# The element type and the pieces of a row.
 SHAPES = {
-    "boxes": ("f4", (4, 1, 80)),  # of a detector: place, score, classes
+    "boxes": ("f4", (4, 1, 80)),  # of a detector: box, score, classes
     "QKV": ("f4", (1024, 1024, 1024)),
     "halves": ("f2", (4096, 4096)),  # of a gate
     "pairs": ("i8", (1, 1)),
@@ -47,7 +47,7 @@ WORKLOADS = [_workload(name, size) for name in SHAPES for size in SIZES]
 
 @dataclasses.dataclass
 class Steps:
-    """What the three steps took one competitor, in nanoseconds."""
+    """The times of one competitor's three steps, in nanoseconds."""
 
     work: Workload
     competitor: str
@@ -61,7 +61,7 @@ class Steps:
 
 
 class _Line:
-    """A competitor's pipeline; remembers the steps of its fastest turn."""
+    """A competitor's pipeline, which remembers the steps of its fastest turn."""
 
     def __init__(self, native: Native, line: Pipeline):
         self.native, self.line = native, line
@@ -90,7 +90,7 @@ def _lines(case: Case, libraries: dict[str, Libsplit], native: Native) -> dict[s
 
 def measure(case: Case, libraries: dict[str, Libsplit], native: Native, turn_ns: float,
             seconds: float) -> list[Steps]:
-    """All competitors by turns. Leaves the input changed."""
+    """Measures all competitors in turn. Changes the input."""
     lines = _lines(case, libraries, native)
     turns.least({name: line.per_call for name, line in lines.items()}, turn_ns, seconds)
     return [Steps(case.workload, name, *line.best) for name, line in lines.items()]
@@ -105,12 +105,12 @@ def _cell(steps: Steps) -> str:
 
 
 def _ratio(of: dict[str, Steps], name: str) -> float:
-    """How many times its time memcpy takes, with reading."""
+    """Returns the time of memcpy relative to this competitor's, both including reading."""
     return of[MEMCPY].judged / of[name].judged
 
 
 def table(results: list[Steps]) -> str:
-    """Markdown."""
+    """Formats the results in Markdown."""
     names = list(dict.fromkeys(steps.competitor for steps in results))
     others = [name for name in names if name != MEMCPY]
     lines = []
@@ -120,5 +120,5 @@ def table(results: list[Steps]) -> str:
                       *(f"{_ratio(of, name):.2f}" for name in others)])
     head = ["", "split", *(f"{name}, µs" for name in names), *(f"× memcpy: {name}" for name in others)]
     return (report.markdown(head, lines, text_columns=2) + "\n\n"
-            "Microseconds of the copy, in brackets with reading. The last columns: how many times as long memcpy "
-            "and reading take; below 1, memcpy is faster.")
+            "Microseconds for the copy; in brackets, for the copy and reading. The last columns give the time with "
+            "memcpy, including reading, relative to this one: below 1, memcpy is faster.")

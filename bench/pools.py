@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Measures pools of threads that libsplit is lent, of 1 to 4, beside libsplit on one thread.
+"""Measures libsplit on thread pools of 1 to 4 threads, compared with libsplit on one thread.
 
-Each pool of examples/pools that was built is timed by a program, bench/pools.c; ONNX Runtime's, where
-it is installed, by the provider in sessions of one Split.
+The program bench/pools.c times each pool of examples/pools that has been built. If ONNX Runtime is
+installed, its pool is timed with the provider, in sessions of one Split.
 """
 
 from __future__ import annotations
@@ -23,26 +23,27 @@ import report
 POOLS = {"pthread": "pthread", "std_thread": "std::thread", "openmp": "OpenMP", "tbb": "oneTBB",
          "onnxruntime": "ONNX Runtime"}
 THREADS = [1, 2, 3, 4]
-# As in pools.c: rounds, seconds of warming up and of what is timed.
+# Rounds, seconds of warming up, and seconds that are timed; the same as in pools.c.
 WAYS = {"back to back": (15, .005, .005), "after a pause": (41, 0, 0),
         "beside a busy thread": (11, .005, .02)}
 SHAPES = {"512 KiB": ((64, 2048), 2), "W4": ((8, 4096, 8), 4), "W17": ((16384, 64), 4),
           "W2": ((1, 512, 2304), 3), "16 MiB": ((2048, 2048), 4)}
-PAUSE = .05  # until the threads of a session sleep
+PAUSE = .05  # seconds until the threads of a session sleep
 
 ABOUT = """\
-Times relative to one thread of libsplit without a pool, by turns in one process, medians: below 1 the pool is
-faster. "Back to back": calls without a gap; "after a pause": one call after 10 ms, in which threads stop looking for
-work; "beside a busy thread": back to back, while another thread computes all the time. The columns of one thread show
-the noise. float32, split along the last axis into equal pieces; W2, W4 and W17 are those of results.md. Sessions of
-ONNX Runtime are compared with one of one thread, after 50 ms; what a run costs besides is part of both.
+Times relative to libsplit on one thread without a pool; the two take turns in one process, and the numbers are
+medians. Below 1, the pool is faster. "Back to back": calls without a pause; "after a pause": one call after 10 ms, in
+which threads stop looking for work; "beside a busy thread": back to back, while another thread computes all the time.
+The columns for one thread show the noise. The splits are of float32, along the last axis, into equal pieces; W2, W4
+and W17 are those of results.md. Sessions of ONNX Runtime are compared with a session of one thread, after 50 ms; both
+include the other costs of a run.
 """
 
 Found = tuple[str, str, float, float]  # shape, way, ns alone, times as long
 
 
 def of_program(program: pathlib.Path, threads: int, rounds: int | None) -> Iterator[Found]:
-    """By pools.c."""
+    """Measures a pool with pools.c."""
     command = [program, str(threads), *([str(rounds)] if rounds else [])]
     told = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
     for line in told.stdout.splitlines():
@@ -51,7 +52,7 @@ def of_program(program: pathlib.Path, threads: int, rounds: int | None) -> Itera
 
 
 def of_onnxruntime(threads: int, given: int | None) -> Iterator[Found]:
-    """By the provider, in two sessions that take turns."""
+    """Measures ONNX Runtime's pool with the provider, in two sessions that take turns."""
     import inside_onnxruntime as inside
     import models
 
@@ -67,7 +68,7 @@ def of_onnxruntime(threads: int, given: int | None) -> Iterator[Found]:
                 [sys.executable, "-c", "while True: pass"])
             try:
                 pairs = []
-                for index in range(given or rounds // 2):  # their pauses are long
+                for index in range(given or rounds // 2):  # fewer rounds, because the pauses are long
                     turns = {run: turn(run, warm_up, timed)
                              for run in ((alone, pool) if index % 2 else (pool, alone))}
                     pairs.append((turns[alone], turns[pool]))
@@ -80,7 +81,7 @@ def of_onnxruntime(threads: int, given: int | None) -> Iterator[Found]:
 
 
 def turn(run: Callable[[], None], warm_up: float, timed: float) -> float:
-    """Nanoseconds of a run."""
+    """Returns the nanoseconds per run."""
     def runs(seconds: float) -> float:
         start, count = time.perf_counter(), 0
         while not count or time.perf_counter() - start < seconds:
@@ -95,7 +96,7 @@ def turn(run: Callable[[], None], warm_up: float, timed: float) -> float:
 
 
 def found(pool: str, build: pathlib.Path, rounds: int | None) -> dict[int, list[Found]] | None:
-    """By numbers of threads; None where there is no such pool."""
+    """Measures a pool with each number of threads; None if the pool does not exist."""
     if pool == "onnxruntime":
         if not importlib.util.find_spec("onnxruntime"):
             return None
@@ -107,7 +108,7 @@ def found(pool: str, build: pathlib.Path, rounds: int | None) -> dict[int, list[
 
 
 def lines(pool: str, by_threads: dict[int, list[Found]]) -> list[list[str]]:
-    """Of the table: a shape each."""
+    """Returns the lines of the table, one for each shape."""
     ratios = {(shape, way, threads): f"{ratio:.2f}" for threads, all_found in by_threads.items()
               for shape, way, _, ratio in all_found}
     alone = {(shape, way): f"{nanoseconds / 1000:.0f}" for shape, way, nanoseconds, _ in by_threads[1]}
@@ -118,11 +119,12 @@ def lines(pool: str, by_threads: dict[int, list[Found]]) -> list[list[str]]:
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--only", nargs="+", default=list(POOLS), choices=POOLS)
-    parser.add_argument("--rounds", type=int, help="fewer or more of them, 61 at the most")
-    parser.add_argument("--build", type=pathlib.Path, default=bench.ROOT / "build/release")
+    parser.add_argument("--only", nargs="+", default=list(POOLS), choices=POOLS, help="measure only these pools")
+    parser.add_argument("--rounds", type=int, help="the number of rounds, at most 61")
+    parser.add_argument("--build", type=pathlib.Path, default=bench.ROOT / "build/release",
+                        help="the directory in which CMake has built libsplit and the examples")
     parser.add_argument("--output", type=pathlib.Path, default=bench.ROOT / "out/bench",
-                        help="pools.md goes to a directory of this CPU's below it")
+                        help="the directory for results; pools.md goes to the directory of this CPU in it")
     return parser.parse_args()
 
 
@@ -136,7 +138,7 @@ def main() -> int:
         else:
             missing.append(POOLS[pool])
     if not table:
-        print("error: no pool was built: see examples/pools", file=sys.stderr)
+        print("error: no pool has been built: see examples/pools", file=sys.stderr)
         return 1
     head = ["pool", "split", *(title for way in WAYS
                                for title in [f"{way}, µs alone", *(f"{n}" for n in THREADS)])]

@@ -1,6 +1,6 @@
-"""What was measured: as tables, as CSV, as a chart.
+"""Writes measurements as tables, as CSV and as a chart.
 
-'bench/report.py bench/results/zen4' writes the losses there anew, from its CSV.
+'bench/report.py bench/results/zen4' rewrites the list of losses in that directory from its CSV.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from workloads import ALL, MIB, Workload
 
 FLAT = ["plain", "stream", "wide", "strings"]
 
-# The chart: whom it shows, and how; and what.
+# The competitors in the chart, with their colours and markers, and the workloads in it.
 MARKS = {"libsplit": ("#c1272d", "D"), "onnxruntime": ("#0072b2", "o"),
          "openvino": ("#7a4fa3", "s"), "torch": ("#e69f00", "v"), "numpy": ("#009e73", "^"),
          "cv2": ("#56b4e9", "P"), "memcpy": ("#777777", "x")}
@@ -28,14 +28,15 @@ CHARTED = ["W1", "W2", "W4", "W4b", "W5", "W5b", "W5c", "W6", "W7", "W8", "W9", 
 
 @dataclasses.dataclass(frozen=True)
 class Goal:
-    """What libsplit's share of the flat copy should be, and how many times its time others take."""
+    """The share of the flat copy's speed that libsplit should reach, and the times of other libraries
+    relative to libsplit."""
 
     share: float = 0
     times: dict[str, float] = dataclasses.field(default_factory=dict)  # by peer; of any, on a CPU
-    past_l3: float = 0  # the share where L3 does not hold input and outputs, if it is another
+    past_l3: float = 0  # the share if input and outputs do not fit in L3, if that is different
 
     def of(self, peer: str, cpu: str) -> float:
-        """How many times as long as libsplit this peer should take: nobody should be faster."""
+        """Returns the goal for this peer's time relative to libsplit; by default 1, nobody should be faster."""
         times = self.times
         return times.get(peer, times.get(f"any on {cpu}", times.get("any", 1)))
 
@@ -45,13 +46,13 @@ EQUAL_RUNS = [work for work in ALL
 
 
 def lines_in_cache() -> str:
-    """Names of equal runs of a line and more."""
+    """Returns the names of workloads of equal runs, each of a cache line or more."""
     return " ".join(work.name for work in EQUAL_RUNS
                     if 64 <= work.runs[0] <= 512 and work.bytes <= 4 * MIB)
 
 
 def odd_runs(pieces: range) -> str:
-    """Names of equal runs that are no power of two, of less than a line."""
+    """Returns the names of workloads of equal runs of less than a cache line that are not a power of two."""
     return " ".join(work.name for work in EQUAL_RUNS if 3 <= work.runs[0] <= 63
                     and work.runs[0].bit_count() > 1 and len(work.lengths) in pieces)
 
@@ -89,7 +90,7 @@ GOALS = {name: goal for names, goal in [
     ("L7u L7a L7f L7s L7m L8u L8a L8f L8s L8i L8m", Goal(0.75)),
 ] for name in names.split()}
 
-# How many times as long one thread should take as more that spin, where L3 holds input and outputs.
+# The goal for the time of one thread relative to more threads that spin, if input and outputs fit in L3.
 MORE_THREADS = 1.7
 
 ABOUT_LOSSES = f"""\
@@ -100,14 +101,14 @@ times libsplit's time the others should take. Everywhere else nobody should be f
 
 @dataclasses.dataclass
 class Row:
-    """One competitor on one case."""
+    """The measurements of one competitor on one case."""
 
     workload: Workload
     threads: int
     offset: int
     competitor: str
     right: bool
-    samples: list[float]  # nanoseconds per call, a round each
+    samples: list[float]  # nanoseconds per call, one for each round
 
     @property
     def key(self) -> tuple[str, int, int]:
@@ -115,11 +116,11 @@ class Row:
 
     @property
     def median(self) -> float:
-        return round(statistics.median(self.samples), 1)  # as the CSV has it
+        return round(statistics.median(self.samples), 1)  # as in the CSV
 
     @property
     def deviation(self) -> float:
-        """Median absolute deviation."""
+        """The median absolute deviation."""
         return statistics.median(abs(sample - self.median) for sample in self.samples)
 
 
@@ -137,16 +138,16 @@ class Results:
 
     @property
     def l3(self) -> float:
-        """Its bytes, where Linux tells."""
+        """The size of L3 in bytes, if Linux gives it."""
         told = re.search(r"L3 (\d+)K", self.machine)
         return int(told[1]) * 1024 if told else math.inf
 
     def is_past_l3(self, work: Workload) -> bool:
-        """Input and outputs, without the gaps in them."""
+        """Returns whether input and outputs, without gaps, are larger than L3."""
         return min(work.bytes, work.input_bytes) + work.bytes > self.l3
 
     def cases(self) -> dict[tuple[str, int, int], dict[str, Row]]:
-        """The rows by case, then by competitor."""
+        """Returns the rows by case, and then by competitor."""
         cases: dict[tuple[str, int, int], dict[str, Row]] = {}
         for row in self.rows:
             cases.setdefault(row.key, {})[row.competitor] = row
@@ -154,25 +155,26 @@ class Results:
 
 
 def ratio(row: Row, to: Row) -> float:
-    """How many times as long `row` takes: the ratio of the medians, which the CSV has too."""
+    """Returns the time of `row` relative to `to`: the ratio of the medians, which are also in the CSV."""
     return row.median / to.median
 
 
 def ceiling(of: dict[str, Row]) -> Row | None:
-    """The fastest of the flat copies."""
+    """Returns the fastest flat copy."""
     return min((of[name] for name in FLAT if name in of), key=lambda row: row.median, default=None)
 
 
 def tables(results: Results) -> str:
-    """Markdown: a table for each number of threads and offset, and one of calls."""
+    """Formats the results in Markdown: a table for each number of threads and offset, and one of calls."""
     text = [results.machine, "", by_threads(results)]
     if results.pipeline:
-        text += ["## Between what writes the input and what reads the outputs, 1 thread", "",
+        text += ["## Between code that writes the input and code that reads the outputs, 1 thread", "",
                  results.pipeline, ""]
     if results.costs:
         text += ["## A call, float32 [1,columns] axis 1", "", _costs(results.costs), "",
-                 f"A call from Python that does nothing takes {results.empty_python_call:.0f} ns: "
-                 "part of what every other library takes here, but not libsplit, memcpy and flat.",
+                 f"A call from Python that does nothing takes {results.empty_python_call:.0f} ns. "
+                 "That is included in the times of the other libraries, but not in those of libsplit, memcpy "
+                 "and flat copies.",
                  ""]
     if results.inside:
         text += ["## Inside ONNX Runtime: its own Split against libsplit's provider", "",
@@ -182,7 +184,7 @@ def tables(results: Results) -> str:
 
 
 def by_threads(results: Results) -> str:
-    """A table for each number of threads and offset."""
+    """Formats a table for each number of threads and offset."""
     cases, text = results.cases(), []
     for threads, offset in dict.fromkeys((key[1], key[2]) for key in cases):
         text.append("## 1 thread" if threads == 1 else f"## {threads} threads")
@@ -193,7 +195,7 @@ def by_threads(results: Results) -> str:
 
 
 def _losses(results: Results) -> str:
-    """The cases that miss a goal, and the workloads that have one but were not measured."""
+    """Lists the cases that miss a goal, and the workloads with goals that were not measured."""
     lines = []
     for (name, threads, offset), of in results.cases().items():
         why = _missed(results, of)
@@ -209,7 +211,7 @@ def _losses(results: Results) -> str:
 
 
 def _missed(results: Results, of: dict[str, Row]) -> list[str]:
-    """What one case misses, in words."""
+    """Says which goals one case misses."""
     libsplit, flat = of[results.libraries[0]], ceiling(of)
     if not libsplit.right:
         return ["wrong"]
@@ -280,7 +282,7 @@ def _costs(costs: list[Cost]) -> str:
 
 
 def markdown(head: list[str], lines: list[list[str]], text_columns: int) -> str:
-    """A table that reads well as it is, too."""
+    """Formats a table in Markdown that is also readable as plain text."""
     widths = [max(map(len, column)) for column in zip(head, *lines)]
     rule = ["-" * width if i < text_columns else "-" * (width - 1) + ":"
             for i, width in enumerate(widths)]
@@ -320,7 +322,7 @@ def _write_csv(results: Results, path: pathlib.Path) -> None:
 
 
 def _draw(results: Results, path: pathlib.Path) -> None:
-    """One thread, outputs on lines: everyone's speed as a share of the flat copy's."""
+    """Draws the speed of all competitors as a share of the flat copy's, for one thread and aligned outputs."""
     import matplotlib
 
     matplotlib.use("svg")
@@ -354,7 +356,7 @@ def _draw(results: Results, path: pathlib.Path) -> None:
 
 
 def read(directory: pathlib.Path) -> Results:
-    """What the CSV in it says."""
+    """Reads the results from the CSV in a directory."""
     works = {work.name: work for work in ALL}
     with open(directory / "results.csv", newline="", encoding="utf-8") as file:
         lines = list(csv.DictReader(file))
@@ -367,7 +369,7 @@ def read(directory: pathlib.Path) -> Results:
 
 
 def main() -> None:
-    """Writes the losses in results.md anew, for goals that have changed."""
+    """Rewrites the list of losses in results.md, after goals have changed."""
     for directory in map(pathlib.Path, sys.argv[1:]):
         path = directory / "results.md"
         before = path.read_text(encoding="utf-8").partition("## Losses")[0].rstrip("\n")

@@ -1,4 +1,4 @@
-"""What is split: shapes from models, shapes from users' reports, and families of short runs."""
+"""The workloads: shapes from models, shapes from users' reports, and families of short runs."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ SUB_BYTE = ["uint4", "int4", "uint2", "int2"]
 
 @dataclasses.dataclass(frozen=True)
 class Layout:
-    """How a tensor lies in memory: it is a view of a packed one."""
+    """The layout of a tensor that is a view of a packed one."""
 
-    memory: tuple[int, ...]  # the packed tensor
-    index: tuple[slice, ...] = ()  # what is seen of it
-    order: tuple[int, ...] = ()  # the axes of that as the tensor has them
+    memory: tuple[int, ...]  # the shape of the packed tensor
+    index: tuple[slice, ...] = ()  # the part of it that is viewed
+    order: tuple[int, ...] = ()  # the order in which the view has its axes
 
     def of(self, packed: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-        """The tensor of that shape; an axis of extent 1 is repeated."""
+        """Returns the tensor of this shape; axes of extent 1 are repeated."""
         seen = packed.reshape(self.memory)[self.index]
         seen = seen.transpose(self.order) if self.order else seen
         strides = [0 if extent < wanted else stride
@@ -32,7 +32,7 @@ class Layout:
         return np.lib.stride_tricks.as_strided(seen, shape, strides)
 
     def __str__(self) -> str:
-        """As ' of [1080,1920,3][:,::2]'."""
+        """Formats the layout, as in ' of [1080,1920,3][:,::2]'."""
         shape = ",".join(map(str, self.memory))
         index = ",".join(map(_slice, self.index))
         index = f"[{index}]" if index else ""
@@ -42,44 +42,44 @@ class Layout:
 
 @dataclasses.dataclass(frozen=True)
 class Strided:
-    """A tensor with strides of its own, in elements, in as much memory as they span."""
+    """The layout of a tensor with given strides, in elements, in as much memory as they span."""
 
     strides: tuple[int, ...]
 
     def reach(self, shape: tuple[int, ...]) -> tuple[int, int]:
-        """How many elements lie before the first one, and how many from there on."""
+        """Returns the number of elements of memory before the first element, and from it on."""
         steps = [(extent - 1) * stride for extent, stride in zip(shape, self.strides, strict=True)]
         return (-sum(step for step in steps if step < 0),
                 1 + sum(step for step in steps if step > 0))
 
     def of(self, packed: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-        """The tensor of that shape in this memory."""
+        """Returns the tensor of this shape in this memory."""
         before, _ = self.reach(shape)
         return np.lib.stride_tricks.as_strided(
             packed[before:], shape, [stride * packed.itemsize for stride in self.strides])
 
     def __str__(self) -> str:
-        """As ' strides [128,1]'."""
+        """Formats the layout, as in ' strides [128,1]'."""
         return f" strides [{','.join(map(str, self.strides))}]"
 
 
 @dataclasses.dataclass
 class SubByte:
-    """A tensor of elements of less than a byte, the first of a byte in its lowest bits."""
+    """A tensor of elements smaller than a byte; the first element of a byte is in its lowest bits."""
 
     memory: np.ndarray  # bytes
     dtype: str
     shape: tuple[int, ...]
     strides: tuple[int, ...] | None = None  # in elements; None: packed
-    first: int = 0  # where its first element is in memory, in elements
+    first: int = 0  # the position of its first element in memory, in elements
 
     @property
     def bits(self) -> int:
-        """Of an element."""
+        """The bits of an element."""
         return bits_of(self.dtype)
 
     def unpacked(self) -> np.ndarray:
-        """A byte for each element."""
+        """Returns an array with one byte for each element."""
         shifts = np.arange(0, 8, self.bits, dtype=np.uint8)
         elements = ((self.memory[:, None] >> shifts) & (2**self.bits - 1)).reshape(-1)
         if self.strides is None:
@@ -88,7 +88,7 @@ class SubByte:
 
 
 def bits_of(sub_byte: str) -> int:
-    """Of an element of that dtype: 4 of int4."""
+    """Returns the bits of an element of this dtype: 4 for int4."""
     return int(sub_byte[-1])
 
 
@@ -106,14 +106,14 @@ class Workload:
     group: str
     dtype: np.dtype
     shape: tuple[int, ...]
-    axis: int  # from the front
+    axis: int  # not negative
     lengths: tuple[int, ...]
-    layout: Layout | Strided | None = None  # of the input, if it is not packed
-    # Of what the outputs are slices of, or of each output, if they are not packed.
+    layout: Layout | Strided | None = None  # the layout of the input, if it is not packed
+    # The layout of the tensor that the outputs are slices of, or of each output, if they are not packed.
     into: Layout | Strided | None = None
     sequence: bool = False  # SplitToSequence without lengths
     quick: bool = True
-    sub_byte: str = ""  # as "int4": the type of elements of which a byte of the dtype holds several
+    sub_byte: str = ""  # the type of the elements if a byte of the dtype holds several, such as "int4"
 
     @property
     def bytes(self) -> int:
@@ -130,11 +130,11 @@ class Workload:
 
     @property
     def input_bytes(self) -> int:
-        """Of memory that the input lies in."""
+        """The bytes of memory that the input spans."""
         return self._bytes_of(self.layout, self.shape)
 
     def _bytes_of(self, layout: Layout | Strided | None, shape: tuple[int, ...]) -> int:
-        """Of memory that a tensor of that shape lies in."""
+        """Returns the bytes of memory that a tensor of this shape spans."""
         if isinstance(layout, Strided):
             elements = sum(layout.reach(shape)) if math.prod(shape) else 0
         else:
@@ -143,13 +143,13 @@ class Workload:
 
     @property
     def output_bytes(self) -> int:
-        """Of memory that the outputs lie in, each on lines of its own unless they are slices."""
+        """The bytes of memory that the outputs span, each on its own cache lines unless they are slices."""
         if isinstance(self.into, Layout):
             return self._bytes_of(self.into, self.shape)
         return sum(self._bytes_of(self.into, shape) + LINE for shape in self.piece_shapes())
 
     def input(self, memory: np.ndarray) -> np.ndarray | SubByte:
-        """The input, from the first of these bytes on."""
+        """Returns the input, at the start of this memory."""
         if self.sub_byte:
             strides = self.layout.strides if self.layout else None
             first = self.layout.reach(self.shape)[0] if self.layout else 0
@@ -158,7 +158,7 @@ class Workload:
         return self.layout.of(packed, self.shape) if self.layout else packed.reshape(self.shape)
 
     def outputs(self, memory: np.ndarray) -> list[np.ndarray | SubByte]:
-        """The outputs, from the first of these bytes on."""
+        """Returns the outputs, at the start of this memory."""
         if isinstance(self.into, Layout):
             packed = memory[: self.output_bytes].view(self.dtype)
             return self.slices(self.into.of(packed, self.shape))
@@ -175,18 +175,18 @@ class Workload:
 
     @property
     def rows(self) -> int:
-        """Rows of a packed input: each piece takes one run of bytes from every one of them."""
+        """The number of rows of a packed input. Each piece takes one run of bytes from each row."""
         return math.prod(self.shape[: self.axis])
 
     @property
     def runs(self) -> list[int]:
-        """Bytes of these runs, if they are whole bytes."""
+        """The lengths of these runs in bytes, if they are whole bytes."""
         unit = math.prod(self.shape[self.axis + 1:])
         return [self._bytes(length * unit) for length in self.lengths]
 
     @property
     def has_whole_runs(self) -> bool:
-        """Whether they are."""
+        """Whether the runs are whole bytes."""
         if not self.sub_byte:
             return True
         unit = math.prod(self.shape[self.axis + 1:]) * bits_of(self.sub_byte)
@@ -197,7 +197,7 @@ class Workload:
                 for length in self.lengths]
 
     def slices(self, tensor: np.ndarray | SubByte) -> list[np.ndarray]:
-        """The pieces as views: NumPy's answer. Of elements of less than a byte, with a byte for each."""
+        """Returns the pieces as NumPy views; elements smaller than a byte get one byte each."""
         if isinstance(tensor, SubByte):
             tensor = tensor.unpacked()
         ends = np.cumsum(self.lengths)
@@ -206,7 +206,7 @@ class Workload:
                 for end, length in zip(ends, self.lengths)]
 
     def describe(self) -> str:
-        """As 'float32 [1000000,2] axis 1: 2×1'; where it is not packed, of what it is a view."""
+        """Describes the split, as in 'float32 [1000000,2] axis 1: 2×1', with the layout if it is not packed."""
         shape = ",".join(map(str, self.shape))
         each = set(self.lengths)
         if len(each) == 1 and len(self.lengths) > 1:
@@ -218,7 +218,7 @@ class Workload:
         return self._spec(lengths)
 
     def spec(self) -> str:
-        """The same with every length: what parse() makes this workload from."""
+        """Describes the split with every length, so that parse() can read it."""
         groups = [(length, len(list(same))) for length, same in itertools.groupby(self.lengths)]
         return self._spec(",".join(f"{count}×{length}" if count > 1 else str(length)
                                    for length, count in groups))
@@ -240,9 +240,9 @@ _SPEC = re.compile(
 
 
 def parse(text: str, name: str = "", group: str = "asked for") -> Workload:
-    """The split that Workload.spec() describes so.
+    """Makes a workload from the text that Workload.spec() returns.
 
-    As 'uint16 [3000,37,5] axis 1: 12,13,12', 'float32 [4096,8] axis 1: 8×1' or, not packed,
+    Examples: 'uint16 [3000,37,5] axis 1: 12,13,12', 'float32 [4096,8] axis 1: 8×1' and, not packed,
     'uint8 [3,100,80] strides [80,8192,1] axis 0: 2,1 into strides [8000,80,1]',
     'uint8 [100,3] of [200,4][::2,1:] axis 1: 3×1 into slices of [3,128][:,:100].transpose(1,0)'.
     Strides are in elements.
@@ -262,13 +262,13 @@ def parse(text: str, name: str = "", group: str = "asked for") -> Workload:
         raise ValueError(f"axis {axis} is outside [{-len(shape)}, {len(shape) - 1}]")
     lengths = _lengths(found["lengths"])
     if sum(lengths) != shape[axis]:
-        raise ValueError(f"lengths add up to {sum(lengths)}, axis {axis} has {shape[axis]}")
+        raise ValueError(f"the lengths add up to {sum(lengths)}, but axis {axis} has extent {shape[axis]}")
     layout, into = _layout(found["layout"]), _layout(found["slices"] or found["into"])
     for kind in [layout, into]:
         if isinstance(kind, Strided) and len(kind.strides) != len(shape):
             raise ValueError(f"{len(kind.strides)} strides for {len(shape)} axes")
     if sub_byte and (isinstance(layout, Layout) or into):
-        raise ValueError(f"the input of {sub_byte} may be packed or have strides, its outputs are packed")
+        raise ValueError(f"an input of {sub_byte} may be packed or have strides; its outputs must be packed")
     return _workload(group, name, dtype, shape, axis, lengths, layout, into=into, sub_byte=sub_byte)
 
 
@@ -303,7 +303,7 @@ def _workload(group, name, dtype, shape, axis, lengths, layout=None, **options) 
 
 
 def _turned(rows: int, columns: int) -> Layout:
-    """The transpose of a packed matrix."""
+    """Makes the layout of the transpose of a packed matrix."""
     return Layout((rows, columns), order=(1, 0))
 
 
@@ -342,7 +342,7 @@ def _models() -> list[Workload]:
 
 
 def _reports() -> list[Workload]:
-    """From threads of users of other runtimes."""
+    """Shapes that users of other runtimes have reported."""
 
     w = functools.partial(_workload, "reports")
 
@@ -359,7 +359,7 @@ def _reports() -> list[Workload]:
 
 
 def _equal_runs() -> list[Workload]:
-    """Runs of bytes that fill no vector, in cache and in memory."""
+    """Runs of bytes that do not fill a vector register, in cache and in memory."""
     workloads = []
     for size, suffix in [(1, ""), (96, "L")]:
         for run in [12, 24, 48, 96]:
@@ -373,7 +373,7 @@ def _equal_runs() -> list[Workload]:
 
 
 def _odd() -> list[Workload]:
-    """What a stranger might try."""
+    """Shapes that somebody might try who does not know libsplit."""
 
     w = functools.partial(_workload, "odd")
 
@@ -392,7 +392,7 @@ def _odd() -> list[Workload]:
 
 
 def _layouts() -> list[Workload]:
-    """Views, as tensors of C++ runtimes often are: in, and out."""
+    """Views, as tensors of C++ runtimes often are, as inputs and as outputs."""
 
     w = functools.partial(_workload, "layouts")
 
@@ -401,7 +401,7 @@ def _layouts() -> list[Workload]:
     wide = (2048, 3072)
     frames = 48_000
     return [
-        # A pitch: parts of pictures and matrices.
+        # With a pitch: parts of pictures and matrices.
         w("L1", "u1", (1060, 1900, 3), -1, [1] * 3, picture),
         w("L1r", "u1", (1060, 1900, 3), 0, [530] * 2, picture),
         w("L1f", "f4", (1060, 1900, 3), -1, [1] * 3, picture),
@@ -442,7 +442,7 @@ def _layouts() -> list[Workload]:
         w("L6r", "f2", (3072, 4096), 0, [1536] * 2, _turned(4096, 3072)),
         w("L6h", "f2", (3072, 4096), 1, [2048] * 2, _turned(4096, 3072)),
         w("L6u", "u1", (3000, 3000), 0, [1500] * 2, _turned(3000, 3000)),
-        # Channels that are put back together: of planes in one output, and as outputs in one picture.
+        # Joining channels: planes into one output, and outputs that are channels of one picture.
         w("L7u", "u1", (1080 * 1920, 3), 0, [1080 * 1920], _turned(3, 1080 * 1920)),
         w("L7a", "u1", (1080 * 1920, 4), 0, [1080 * 1920], _turned(4, 1080 * 1920)),
         w("L7f", "f4", (1080 * 1920, 3), 0, [1080 * 1920], _turned(3, 1080 * 1920)),
@@ -458,7 +458,7 @@ def _layouts() -> list[Workload]:
 
 
 def _sub_byte() -> list[Workload]:
-    """Elements of less than a byte: quantized weights and what else they may be."""
+    """Elements smaller than a byte, such as quantized weights."""
 
     def w(name, sub_byte, shape, axis, lengths, layout=None, **options):
         return _workload("sub-byte", name, "u1", shape, axis, lengths, layout, sub_byte=sub_byte, **options)
@@ -479,6 +479,6 @@ def _sub_byte() -> list[Workload]:
 
 ALL = _models() + _reports() + _equal_runs() + _odd() + _layouts() + _sub_byte()
 
-# What the quick mode tries with misaligned outputs, and with more than one thread.
+# The workloads of the quick mode with misaligned outputs, and with more than one thread.
 QUICK_MISALIGNED = ["W1", "W2", "W7", "W14", "W19"]
 QUICK_THREADS = ["W1", "W2", "W4", "W5", "W6", "W9", "W11", "W12", "W15", "W17", "W18"]

@@ -1,9 +1,9 @@
-# The Debian packages that 'make deb' makes with CPack, one for each component: libsplit0, which
-# programs need, and libsplit-dev, which those need who build them.
+# The Debian packages that 'make deb' builds with CPack, one for each component: libsplit0, which
+# programs need at run time, and libsplit-dev, which is needed to build them.
 set(CPACK_GENERATOR DEB)
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_COMPONENTS_ALL runtime development)
-set(CPACK_STRIP_FILES OFF) # they are
+set(CPACK_STRIP_FILES OFF) # they are stripped already
 
 set(CPACK_PACKAGE_NAME libsplit)
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "tensor Split of ONNX and OpenVINO")
@@ -28,7 +28,7 @@ set(CPACK_DEBIAN_DEVELOPMENT_DESCRIPTION
 "This package has the header of libsplit0, the static library, and files for
 pkg-config and CMake.")
 
-# Files that belong to these packages alone.
+# Files that only these packages contain.
 set(debian_dir ${PROJECT_BINARY_DIR}/debian)
 string(TIMESTAMP debian_date "%a, %d %b %Y %H:%M:%S +0000" UTC) # of SOURCE_DATE_EPOCH
 configure_file(cmake/debian/changelog.in ${debian_dir}/changelog @ONLY)

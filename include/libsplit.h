@@ -26,6 +26,10 @@
  * In return, every pointer must be NULL or valid for what its structure or the function says, until
  * the call returns. Numbers may have any value. 'error' and 'executor' may be NULL.
  *
+ * A function that returns a libsplit_status returns LIBSPLIT_STATUS_OK, or one of the errors in its
+ * list, where the prefix LIBSPLIT_STATUS_ERROR_ is left out. If 'error' itself is misaligned or too
+ * small, it returns ALIGNMENT or STRUCT_SIZE and does not write to it.
+ *
  * From an input to pieces in memory of their own, with error checks left out:
  *
  *     size_t n;
@@ -630,8 +634,7 @@ LIBSPLIT_API uint32_t libsplit_dtype_bits(libsplit_dtype dtype);
  * ONNX Split before version 18 without lengths, set params->num_outputs to the number of outputs of
  * the node, which is then the answer.
  *
- * 'error' may be NULL. Returns LIBSPLIT_STATUS_OK, or one of these errors, and then '*count' is
- * unchanged:
+ * Errors, after which '*count' is unchanged:
  *
  *   NULL, ALIGNMENT                input, params, or count; their shapes and strides
  *   STRUCT_SIZE                    params
@@ -643,9 +646,6 @@ LIBSPLIT_API uint32_t libsplit_dtype_bits(libsplit_dtype dtype);
  *   NUM_OUTPUTS                    params->num_outputs
  *   BIT_OFFSET, DATA_BYTES         params->split
  *   UNKNOWN                        the number depends on something that is not known yet
- *
- * In every function, if 'error' itself is misaligned or too small, the function returns ALIGNMENT or
- * STRUCT_SIZE and does not write to it.
  */
 LIBSPLIT_API
 libsplit_status libsplit_count(const struct libsplit_tensor *input,
@@ -670,8 +670,7 @@ libsplit_status libsplit_count(const struct libsplit_tensor *input,
  * be NULL if num_outputs is 0. Shapes and strides of outputs must not overlap one another, nor those
  * of the input or the lengths.
  *
- * 'error' may be NULL. Returns LIBSPLIT_STATUS_OK, or an error, and then no descriptor has changed.
- * The errors are those of libsplit_count() and these:
+ * Errors, after which no descriptor has changed: those of libsplit_count() and these:
  *
  *   NULL, ALIGNMENT   outputs, or the shape or strides of an output
  *   NUM_OUTPUTS       num_outputs is not the operator's number
@@ -695,8 +694,7 @@ libsplit_status libsplit_infer(const struct libsplit_tensor *input,
  * 'input' must be complete, without unknown extents. 'outputs' is as for libsplit_infer(); if strides
  * is NULL, the piece must happen to be packed. A view is valid as long as the data that it points to.
  *
- * 'error' may be NULL. Returns LIBSPLIT_STATUS_OK, or an error, and then no descriptor has changed.
- * The errors are those of libsplit_infer() and these:
+ * Errors, after which no descriptor has changed: those of libsplit_infer() and these:
  *
  *   NULL, ALIGNMENT        input->data, if there are elements, or input->strides
  *   BIT_OFFSET, OVERFLOW   input
@@ -731,11 +729,11 @@ libsplit_status libsplit_view(const struct libsplit_tensor *input,
  * these outputs, with all other descriptors zero. Bytes between the elements of a strided input may be
  * read, but they never matter: another thread may write to them at the same time.
  *
- * 'executor' may be NULL: everything then runs on the calling thread. 'error' may be NULL.
+ * If 'executor' is NULL, everything runs on the calling thread.
  *
- * Returns LIBSPLIT_STATUS_OK, or an error, and then nothing has been written; but after EXECUTOR any
- * part of the outputs may have been, and their contents are undefined. The errors are those of
- * libsplit_view() that concern the input and the parameters, and these:
+ * Errors, after which nothing has been written (except after EXECUTOR: then any part of the outputs may
+ * have been, and their contents are undefined): those of libsplit_view() that concern the input and the
+ * parameters, and these:
  *
  *   NULL, ALIGNMENT        outputs; the shape, strides or data of an output; executor->parallel_for
  *   STRUCT_SIZE, FLAGS     executor
@@ -777,8 +775,8 @@ size_t libsplit_plan_size(int32_t rank,
  * plain bytes: it may be copied and moved, used by many threads at once, and discarded without a call.
  * It belongs to the build of the library that made it, on this kind of machine, so do not store it.
  *
- * 'error' may be NULL. Returns LIBSPLIT_STATUS_OK, or an error, and then the plan's memory has not
- * changed. The errors are those of libsplit_copy() that do not concern addresses, and these:
+ * Errors, after which the plan's memory has not changed: those of libsplit_copy() that do not concern
+ * addresses, and these:
  *
  *   NULL, ALIGNMENT   plan
  *   PLAN              plan_size is too small
@@ -800,10 +798,9 @@ libsplit_status libsplit_plan_init(struct libsplit_plan *plan,
  * 'input' is the address of the input's element [0, ..., 0], and entry i of 'outputs' is the address
  * of the same element of output i. Entries of pieces that are not wanted or have no elements are
  * ignored. Nothing says how much memory there is, so the sizes in the plan are taken to be right.
- * Overlaps are refused as by libsplit_copy(). 'executor' and 'error' may be NULL.
+ * Overlaps are refused as by libsplit_copy().
  *
- * Returns LIBSPLIT_STATUS_OK, or one of these errors, and then nothing has been written (except after
- * EXECUTOR, as for libsplit_copy()):
+ * Errors, after which nothing has been written (except after EXECUTOR, as for libsplit_copy()):
  *
  *   PLAN                   'plan' is not a plan of this library
  *   NULL, ALIGNMENT        plan, input, outputs, or the address of an output; executor->parallel_for
@@ -828,8 +825,7 @@ libsplit_status libsplit_plan_copy(const struct libsplit_plan *plan,
  * split; call it once to get them. Entries of pieces that are not wanted are left unchanged. The data
  * of the input is never read, so it may be in the memory of any device.
  *
- * 'error' may be NULL. Returns LIBSPLIT_STATUS_OK, or one of these errors, and then no entry has
- * changed:
+ * Errors, after which no entry has changed:
  *
  *   PLAN               'plan' is not a plan of this library
  *   NULL, ALIGNMENT    plan, outputs, or an input that has elements

@@ -1112,9 +1112,9 @@ using block = std::unique_ptr<void, free_block>;
 
 } // namespace detail
 
-/// Pieces with their shapes and strides, in one block of memory that is allocated anew if they do
-/// not fit into the present one. They do not own what they point to. A copy of a piece still needs
-/// them, for its shape. They can be moved.
+/// Pieces with their shapes and strides, in one block of memory, which is replaced if they do not
+/// fit into it. They do not own what they point to. A copy of a piece still needs them for its
+/// shape. They can be moved.
 class pieces {
   public:
     using value_type = piece;

@@ -1,4 +1,4 @@
-"""Prints, as a table, what a call costs here and in NumPy, and in torch where it is installed.
+"""Prints a table of what a call costs in libsplit, in NumPy and, if it is installed, in torch.
 
 Competitors take turns; each figure is the best of many turns, in microseconds. On a busy machine
 run it more than once.
@@ -18,7 +18,7 @@ TURNS, SECONDS = 20, 0.01
 
 
 def best(calls: dict[str, Callable[[], Any]]) -> dict[str, float]:
-    """The least time of each call, in microseconds."""
+    """Returns the least time of each call, in microseconds."""
     timers = {name: timeit.Timer(call) for name, call in calls.items()}
     numbers = {}
     for name, timer in timers.items():

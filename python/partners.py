@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""What passes between libsplit and other libraries by DLPack, on the CPU: each library that can be
-imported is run, and prints its row of the table in docs/dlpack.md.
+"""Tries what libsplit and other libraries can exchange through DLPack, on the CPU. Each library that is
+installed gives a row of the table in docs/dlpack.md.
 
-    partners.py                   print the table
-    partners.py --write FILE      and put it into FILE, between its markers; rows of libraries that
-                                  cannot be imported stay as they are
+    partners.py                   prints the table
+    partners.py --write FILE      also replaces the table in FILE; rows of libraries that cannot be run
+                                  stay as they are
+
+TensorFlow and PyTorch may crash in one process: install them in separate environments.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ HEAD = [
     "| library | version | pieces are | rows | columns | joined | `out=` | element types both ways |",
     "|---|---|---|---|---|---|---|---|",
 ]
-# Besides float32, which the other columns are about.
+# In addition to float32, which the other columns use.
 TYPES = ["bool", "int8", "int64", "uint16", "uint32", "float16", "float64", "bfloat16",
          "float8_e4m3fn", "complex64"]  # fmt: skip
 BEGIN, END = "<!-- partners.py -->", "<!-- end of partners.py -->"
@@ -33,7 +35,7 @@ BEGIN, END = "<!-- partners.py -->", "<!-- end of partners.py -->"
 
 @dataclass
 class Library:
-    """How a library makes a tensor of an array, and where its elements lie."""
+    """A library, and how it makes a tensor from an array."""
 
     title: str
     module: str
@@ -61,16 +63,16 @@ LIBRARIES = [
 
 
 def address(x: Any) -> int:
-    """Of the first element."""
+    """Returns the address of the first element."""
     array = np.from_dlpack(libsplit.Tensor(x)) if not isinstance(x, np.ndarray) else x
     return int(array.__array_interface__["data"][0])
 
 
 def answer(attempt: Callable[[], str]) -> str:
-    """What it gives, or the kind of error."""
+    """Returns the result of an attempt, or the type of its error."""
     try:
         return attempt()
-    except Exception as error:  # whatever the library raises is its answer
+    except Exception as error:  # any error of the library is a result
         return type(error).__name__
 
 
@@ -101,14 +103,14 @@ def written(x: Any, out: Any) -> str:
 
 
 def row(library: Library) -> str | None:
-    """A row of the table; None if the library cannot be imported."""
-    try:
-        module = importlib.import_module(library.module)
-    except Exception:  # CUDA's libraries may be missing
-        return None
+    """Returns a row of the table; None if the library is missing or cannot make a tensor here."""
     shape = (8, 16) if library.rank == 2 else (128,)
     numbers = np.arange(128, dtype=np.float32).reshape(shape)
-    x = library.make(module, numbers)
+    try:
+        module = importlib.import_module(library.module)
+        x = library.make(module, numbers)
+    except Exception:  # without a GPU, CuPy may be imported, but has no memory
+        return None
     half = numbers[: len(numbers) // 2] * 0
     cells = [
         library.title,
@@ -146,7 +148,7 @@ def passes(library: Library, module: Any, shape: tuple[int, ...], name: str) -> 
 
 
 def table(page: str) -> list[str]:
-    """The table, with the page's row where a library cannot be imported."""
+    """Returns the table, with the page's row for each library that cannot be run."""
     lines = list(HEAD)
     for library in LIBRARIES:
         old = re.search(rf"^\| {library.title} \|.*$", page, re.MULTILINE)
@@ -156,7 +158,7 @@ def table(page: str) -> list[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--write", type=pathlib.Path)
+    parser.add_argument("--write", type=pathlib.Path, metavar="FILE", help="replace the table in this file")
     file = parser.parse_args().write
     page = file.read_text() if file else ""
     lines = table(page)

@@ -1,14 +1,14 @@
-//! Everything that can be wrong with a call: one variant a rule, one [`ErrorKind`] a status.
+//! Everything that can be wrong with a call: a variant for each rule, and an [`ErrorKind`] for each status.
 
 #![forbid(unsafe_code)]
 
 use crate::dtype::DType;
 use crate::operator::Operator;
-use crate::words::{Argument, Field, Named, Which, Words};
+use crate::words::{Argument, Field, Named, Words};
 use core::ffi::CStr;
 use core::fmt;
 
-/// A count as errors report it.
+/// Returns a count as errors report it.
 pub(crate) fn number(count: usize) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
@@ -16,7 +16,7 @@ pub(crate) fn number(count: usize) -> i64 {
 /// The name of an operator or of element types.
 type Name = &'static str;
 
-/// A name as it is: one that can be cut and padded needs kilobytes of code.
+/// A name that is shown as it is. Names that can be cut and padded need kilobytes of code.
 struct Plain(Name);
 
 impl fmt::Display for Plain {
@@ -25,13 +25,10 @@ impl fmt::Display for Plain {
     }
 }
 
-/// A field as messages show it.
+/// A field in the form that messages show.
 macro_rules! shown {
     ($words:ident Name $field:ident) => {
         Plain($field)
-    };
-    ($words:ident Which $field:ident) => {
-        Named(*$field, $words)
     };
     ($words:ident Argument $field:ident) => {
         Named(*$field, $words)
@@ -46,15 +43,15 @@ macro_rules! output_index {
     (output $output:ident $($others:ident)*) => {
         usize::try_from(*$output).ok()
     };
-    (which $which:ident $($others:ident)*) => {
-        $which.output()
+    (argument $argument:ident $($others:ident)*) => {
+        $argument.output()
     };
     ($($others:ident)*) => {
         None
     };
 }
 
-/// The rules, under the kind that each is of: message, name, fields; after a semicolon the two numbers that
+/// The rules, grouped by kind. Each has a message, a name and fields, and after a semicolon the two numbers that
 /// disagree. Messages take the names of arguments from the words of the caller's door.
 macro_rules! rules {
     ($words:ident; $($(#[$doc:meta])* $kind:ident = $number:literal $name:literal {$(
@@ -160,19 +157,13 @@ impl fmt::Display for Error {
 rules! { w;
     /// A pointer that is needed is NULL.
     Null = 1 c"LIBSPLIT_STATUS_ERROR_NULL" {
-        ("{argument} is NULL: pass a pointer")
-        Null { argument: Argument },
-        ("{which}.{field} is NULL: point it to memory of your own")
-        NullField { which: Which, field: Field },
-        ("{which} is NULL: give the address of its element [0, ..., 0]")
-        NullAddress { which: Which },
+        ("{argument}{field} is NULL: point it to memory of your own")
+        Null { argument: Argument, field: Field },
     }
     /// A descriptor, shape or strides pointer is not aligned for its type.
     Alignment = 2 c"LIBSPLIT_STATUS_ERROR_ALIGNMENT" {
-        ("{argument} is not aligned to {expected} bytes (its address is {actual} past a multiple): use a properly declared variable")
-        Alignment { argument: Argument; expected, actual },
-        ("{which}.{field} is not aligned to {expected} bytes (its address is {actual} past a multiple): use an int64_t array")
-        AlignmentField { which: Which, field: Field; expected, actual },
+        ("{argument}{field} is not aligned to {expected} bytes (its address is {actual} past a multiple): use a properly declared variable")
+        Alignment { argument: Argument, field: Field; expected, actual },
     }
     /// A `struct_size` that no version of the library knows, or a tail that is not zero.
     StructSize = 3 c"LIBSPLIT_STATUS_ERROR_STRUCT_SIZE" {
@@ -202,8 +193,8 @@ rules! { w;
     }
     /// No such element type, or one that the operator version does not allow.
     DType = 7 c"LIBSPLIT_STATUS_ERROR_DTYPE" {
-        ("{which}.dtype {actual} is not an element type: use one of LIBSPLIT_DTYPE_* (1 to {expected})")
-        DTypeUnknown { which: Which; expected, actual },
+        ("{argument}.dtype {actual} is not an element type: use one of LIBSPLIT_DTYPE_* (1 to {expected})")
+        DTypeUnknown { argument: Argument; expected, actual },
         ("{}.dtype {dtype} is not allowed by {operator}: {remedy} allows it", w.input)
         DTypeNotAllowed { dtype: DType, operator: Operator, remedy: Operator },
     }
@@ -211,10 +202,10 @@ rules! { w;
     Rank = 8 c"LIBSPLIT_STATUS_ERROR_RANK" {
         ("{}.rank is 0, at least 1 is needed: a tensor without axes cannot be split; give it an axis of extent 1", w.input)
         RankZero,
-        ("{which}.rank {actual} is above {expected}: merge axes")
-        Rank { which: Which; expected, actual },
-        ("{which}.rank {actual} is below {expected}: set it to the number of axes")
-        RankNegative { which: Which; expected, actual },
+        ("{argument}.rank {actual} is above {expected}: merge axes")
+        Rank { argument: Argument; expected, actual },
+        ("{argument}.rank {actual} is below {expected}: set it to the number of axes")
+        RankNegative { argument: Argument; expected, actual },
     }
     /// An axis outside [-rank, rank-1].
     Axis = 9 c"LIBSPLIT_STATUS_ERROR_AXIS" {
@@ -310,15 +301,15 @@ rules! { w;
     }
     /// A bit offset that does not suit the element type.
     BitOffset = 16 c"LIBSPLIT_STATUS_ERROR_BIT_OFFSET" {
-        ("{which}.bit_offset is {actual}, a multiple of {expected} is needed for the dtype: offset by whole elements")
-        BitOffset { which: Which; expected, actual },
-        ("{which}.bit_offset is {actual}, {expected} is needed here: start at a whole byte")
-        BitOffsetNotZero { which: Which; expected, actual },
+        ("{argument}.bit_offset is {actual}, a multiple of {expected} is needed for the dtype: offset by whole elements")
+        BitOffset { argument: Argument; expected, actual },
+        ("{argument}.bit_offset is {actual}, {expected} is needed here: start at a whole byte")
+        BitOffsetNotZero { argument: Argument; expected, actual },
     }
     /// Fewer bytes than the tensor reaches over.
     DataBytes = 17 c"LIBSPLIT_STATUS_ERROR_DATA_BYTES" {
-        ("{which}.data_bytes is {actual}, the tensor reaches over {expected} bytes: correct size, shape or strides, or set it to 0 (not stated)")
-        DataBytes { which: Which; expected, actual },
+        ("{argument}.data_bytes is {actual}, the tensor reaches over {expected} bytes: correct size, shape or strides, or set it to 0 (not stated)")
+        DataBytes { argument: Argument; expected, actual },
         ("the slice has {actual} elements, the shape needs {expected}: pass that many")
         SliceLen { ; expected, actual },
         ("shape and strides reach element {actual} of a slice of {expected}: correct offset, shape or strides")
@@ -326,25 +317,25 @@ rules! { w;
     }
     /// Numbers too large for 63 bits.
     Overflow = 18 c"LIBSPLIT_STATUS_ERROR_OVERFLOW" {
-        ("{which}: more elements than can be numbered in bits, or addressed as bytes: use smaller extents")
-        TooManyElements { which: Which },
-        ("{which}.strides reach further than 63 bits can number: correct the strides")
-        StridesOverflow { which: Which },
-        ("{which}.data: the tensor reaches past the end of the address space: correct data, shape or strides")
-        AddressOverflow { which: Which },
+        ("{argument}: more elements than can be numbered in bits, or addressed as bytes: use smaller extents")
+        TooManyElements { argument: Argument },
+        ("{argument}.strides reach further than 63 bits can number: correct the strides")
+        StridesOverflow { argument: Argument },
+        ("{argument}.data: the tensor reaches past the end of the address space: correct data, shape or strides")
+        AddressOverflow { argument: Argument },
     }
     /// Memory that is written overlaps memory that is read or written elsewhere.
     Overlap = 19 c"LIBSPLIT_STATUS_ERROR_OVERLAP" {
         ("{}[{output}] overlaps {other} in memory: give every output a buffer of its own", w.outputs)
-        Overlap { output: usize, other: Which },
+        Overlap { output: usize, other: Argument },
         ("{}[{output}] and {other} reach over the same memory and could not be shown apart: copy them in calls of their own, the other outputs {}", w.outputs, w.unwanted)
-        NotShownApart { output: usize, other: Which },
+        NotShownApart { output: usize, other: Argument },
         ("{}[{output}].data lies over the descriptors or arrays of {other}: give it a buffer of its own", w.outputs)
-        DataOverDescriptor { output: usize, other: Which },
-        ("{}[{output}].{field} lies in memory of {other} that is in use too: give it an array of its own", w.outputs)
-        DescriptorOverlap { output: usize, field: Field, other: Which },
+        DataOverDescriptor { output: usize, other: Argument },
+        ("{}[{output}]{field} lies in memory of {other} that is in use too: give it an array of its own", w.outputs)
+        DescriptorOverlap { output: usize, field: Field, other: Argument },
         ("{argument} lies over {other} in memory: give it memory of its own")
-        ArrayOverlap { argument: Argument, other: Which },
+        ArrayOverlap { argument: Argument, other: Argument },
     }
     /// An output's rank, type or shape is not what the operator gives.
     Output = 20 c"LIBSPLIT_STATUS_ERROR_OUTPUT" {

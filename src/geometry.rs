@@ -1,4 +1,4 @@
-//! A split of one shape: the input's extents as the split axis parts them.
+//! The shape of the input as the split axis divides it.
 
 #![forbid(unsafe_code)]
 
@@ -7,30 +7,31 @@ use crate::error::{number, Error};
 use crate::rules::split_to_sequence::drops_axis;
 use crate::rules::Request;
 use crate::shape::{self, usize_of, DIM_UNKNOWN, MAX_RANK};
-use crate::words::Which;
+use crate::words::Argument;
 
-/// The input's shape as the split axis parts it.
+/// The shape of the input as the split axis divides it.
 #[derive(Debug, Clone, Copy)]
+#[repr(C)] // plans hold it
 pub(crate) struct Geometry<'a> {
     pub dtype: DType,
     pub shape: &'a [i64],
     pub axis: usize,
-    /// `false`: the pieces, all of length 1, have no split axis.
+    /// `false` if the pieces, all of length 1, lose the split axis.
     pub keeps_axis: bool,
     /// Extent of the axis, which may be unknown.
     pub extent: i64,
-    /// Elements of the input; of the known extents only where some are unknown.
+    /// Number of elements of the input, where unknown extents count as 1.
     pub elements: i64,
-    /// Elements of one step on the axis: the product of the extents inward of it.
+    /// Number of elements in one step along the axis: the product of the extents inward of it.
     pub inner: i64,
-    /// Steps outside of the axis: the product of the extents outward of it; unknown if one of them, or one
-    /// inward of the axis, is.
+    /// The product of the extents outward of the axis; unknown if one of them, or one inward of the axis, is
+    /// unknown.
     pub outer: i64,
 }
 
 impl<'a> Geometry<'a> {
-    /// Checks type and shape of an input, and the axis. Of the lengths it matters only whether there are any.
-    #[inline]
+    /// Checks type and shape of an input, and the axis. The lengths do not matter, only whether there are any.
+    #[inline(always)] // it is large to return
     pub(crate) fn new(
         request: &Request<'_>,
         has_lengths: bool,
@@ -48,52 +49,64 @@ impl<'a> Geometry<'a> {
         }
         if shape.len() > MAX_RANK {
             let (expected, actual) = (number(MAX_RANK), number(shape.len()));
-            return Err(Error::Rank { which: Which::Input, expected, actual });
+            return Err(Error::Rank { argument: Argument::Input, expected, actual });
+        }
+        let least = if unknown_allowed { DIM_UNKNOWN } else { 0 };
+        match shape.iter().enumerate().rev().find(|(_, extent)| **extent < least) {
+            None => {}
+            Some((axis, &DIM_UNKNOWN)) => return Err(Error::ExtentUnknown { axis }),
+            Some((axis, &actual)) => {
+                return Err(Error::ExtentNegative { axis, expected: 0, actual });
+            }
         }
         let rank = shape.len();
         let back = if axis < 0 { number(rank) } else { 0 };
         let place = usize::try_from(axis.wrapping_add(back).cast_unsigned()).unwrap_or(usize::MAX);
-        let Some((outer, [extent, inner @ ..])) = shape.split_at_checked(place) else {
-            check_negative(shape, unknown_allowed)?;
+        let Some((outward, [extent, inward @ ..])) = shape.split_at_checked(place) else {
             return Err(Error::Axis { axis, rank });
         };
         let (axis, extent) = (place, *extent);
-        let [elements, inner, outer] = match counts(outer, extent, inner, dtype, above_zero) {
-            Some(counts) => counts,
-            None => counts_closely(shape, axis, dtype, unknown_allowed)?,
+        let Some([elements, inner, outer]) = counts(outward, extent, inward, dtype) else {
+            return Err(Error::TooManyElements { argument: Argument::Input });
         };
         Ok(Self { dtype, shape, axis, keeps_axis, extent, elements, inner, outer })
     }
 
-    /// Elements of a piece, where all extents are known.
+    /// Returns the number of elements of a piece; all extents must be known.
     #[inline]
     pub(crate) fn piece_elements(&self, len: i64) -> i64 {
         self.outer * self.inner * len
     }
 
-    /// Checks that every element, and every byte, has a number in `usize`; where that has 64 bits they do.
+    /// Checks that all elements and all bytes can be numbered by `isize`, which is always so if it has 64 bits.
     #[inline]
     pub(crate) fn check_addressable(&self) -> Result<(), Error> {
         let bytes = shape::packed_bytes(self.elements, self.dtype.bits());
         match (isize::try_from(bytes), isize::try_from(self.elements)) {
             (Ok(_), Ok(_)) => Ok(()),
-            _ => Err(Error::TooManyElements { which: Which::Input }),
+            _ => Err(Error::TooManyElements { argument: Argument::Input }),
         }
     }
 
-    /// Bytes of a packed output, where all extents are known.
+    /// Returns the number of bytes of a packed output; all extents must be known.
     #[inline]
     pub(crate) fn piece_bytes(&self, len: i64) -> usize {
         usize_of(shape::packed_bytes(self.piece_elements(len), self.dtype.bits()))
     }
 
-    /// Rank of every output.
+    /// Returns an extent of the input.
+    #[inline]
+    pub(crate) fn extent_of(&self, axis: usize) -> i64 {
+        self.shape.get(axis).copied().unwrap_or(0)
+    }
+
+    /// Returns the rank of every output.
     #[inline]
     pub(crate) fn output_rank(&self) -> usize {
         self.shape.len() - usize::from(!self.keeps_axis)
     }
 
-    /// Extents of an output of `len` steps, outermost first.
+    /// Returns the extents of an output of `len` steps, outermost first.
     #[inline]
     pub(crate) fn output_shape(
         &self,
@@ -106,7 +119,7 @@ impl<'a> Geometry<'a> {
         })
     }
 
-    /// An input's strides as an output has them.
+    /// Returns the strides of the input on the axes that outputs have.
     pub(crate) fn output_strides<'b>(
         &self,
         strides: &'b [i64],
@@ -114,7 +127,7 @@ impl<'a> Geometry<'a> {
         self.input_axes().map(move |d| strides.get(d).copied().unwrap_or(0))
     }
 
-    /// The axes that an output has, as the input numbers them.
+    /// Returns the axes that outputs have, by their numbers in the input.
     #[inline]
     fn input_axes(
         &self,
@@ -124,72 +137,39 @@ impl<'a> Geometry<'a> {
     }
 }
 
-/// One piece: `len` steps of the axis from `offset` on.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Piece {
-    pub index: usize,
-    /// Means nothing after a piece of unknown length.
-    pub offset: i64,
-    pub len: i64,
-}
-
-/// The product of all extents, of those inward of an axis, and of those outward of it, as they are to be
-/// counted; nothing if they make more bits than can be numbered.
-#[inline(always)]
-fn counts(
-    outer: &[i64],
+/// Returns the products of all extents, of those inward of an axis, and of those outward of it. Unknown extents count
+/// as
+/// 1. Returns `None` if the bits of all elements cannot be numbered by 63 bits, also if an extent of 0 means that there
+/// are none, because then strides could not be numbered either.
+#[inline]
+pub(crate) fn counts(
+    outward: &[i64],
     extent: i64,
-    inner: &[i64],
+    inward: &[i64],
     dtype: DType,
-    counted: impl Fn(i64) -> Option<i64>,
 ) -> Option<[i64; 3]> {
+    // The product of extents above 0, whether another is 0, and whether another is unknown.
     let product = |extents: &[i64]| {
-        extents.iter().try_fold(1i64, |all, extent| all.checked_mul(counted(*extent)?))
+        let (mut all, mut is_empty, mut is_unknown) = (1i64, false, false);
+        for &extent in extents {
+            is_empty |= extent == 0;
+            is_unknown |= extent < 0;
+            all = all.checked_mul(extent.max(1))?;
+        }
+        Some((all, is_empty, is_unknown))
     };
-    let (inner, outer) = (product(inner)?, product(outer)?);
-    let all = inner.checked_mul(counted(extent)?)?.checked_mul(outer)?;
+    let (inner, is_empty_inward, is_unknown_inward) = product(inward)?;
+    let (outer, is_empty_outward, is_unknown_outward) = product(outward)?;
+    let all = inner.checked_mul(extent.max(1))?.checked_mul(outer)?;
     all.checked_mul(dtype.bits().into())?;
-    Some([all, inner, outer])
-}
-
-/// As most extents are.
-#[inline(always)]
-fn above_zero(extent: i64) -> Option<i64> {
-    (extent > 0).then_some(extent)
-}
-
-/// The same where an extent is 0 or not known, or all are too many. Extents above zero alone must not make
-/// more bits than can be numbered, even where another is 0: strides could not be numbered either.
-#[cold]
-#[inline(never)]
-fn counts_closely(
-    shape: &[i64],
-    axis: usize,
-    dtype: DType,
-    unknown_allowed: bool,
-) -> Result<[i64; 3], Error> {
-    check_negative(shape, unknown_allowed)?;
-    let (outward, rest) = shape.split_at_checked(axis).unwrap_or_default();
-    let (extent, inward) = rest.split_first().unwrap_or((&0, &[]));
-    let at_least_one = |extent: i64| Some(extent.max(1));
-    let Some([all, inner, outer]) = counts(outward, *extent, inward, dtype, at_least_one) else {
-        return Err(Error::TooManyElements { which: Which::Input });
-    };
-    let has = |sought: i64, extents: &[i64]| extents.contains(&sought);
-    let unless_empty = |count, extents: &[i64]| if has(0, extents) { 0 } else { count };
-    let is_unknown = has(DIM_UNKNOWN, outward) || has(DIM_UNKNOWN, inward);
-    let outer = if is_unknown { DIM_UNKNOWN } else { unless_empty(outer, outward) };
-    Ok([unless_empty(all, shape), unless_empty(inner, inward), outer])
-}
-
-/// That extents below 0 are such as are not known yet, where that may be.
-#[cold]
-#[inline(never)]
-fn check_negative(shape: &[i64], unknown_allowed: bool) -> Result<(), Error> {
-    let refused = |extent: i64| extent < 0 && !(unknown_allowed && extent == DIM_UNKNOWN);
-    match shape.iter().enumerate().rev().find(|(_, extent)| refused(**extent)) {
-        None => Ok(()),
-        Some((axis, &DIM_UNKNOWN)) => Err(Error::ExtentUnknown { axis }),
-        Some((axis, &actual)) => Err(Error::ExtentNegative { axis, expected: 0, actual }),
-    }
+    let unless = |is_empty: bool, count| if is_empty { 0 } else { count };
+    Some([
+        unless(is_empty_inward || is_empty_outward || extent == 0, all),
+        unless(is_empty_inward, inner),
+        if is_unknown_inward || is_unknown_outward {
+            DIM_UNKNOWN
+        } else {
+            unless(is_empty_outward, outer)
+        },
+    ])
 }

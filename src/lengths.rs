@@ -93,17 +93,17 @@ impl<'a> Lengths<'a> {
         self.dtype
     }
 
-    /// Whether they are of any type that an operator takes.
+    /// Returns whether they are Rust integers, which any operator with lengths takes.
     pub(crate) fn are_rust_integers(&self) -> bool {
         self.are_rust_integers
     }
 
-    /// Number of entries of a list, `None` for a scalar.
+    /// Returns the number of entries of a list, `None` for a scalar.
     pub(crate) fn len(&self) -> Option<i64> {
         (!self.is_scalar).then_some(self.len)
     }
 
-    /// Whether all entries are one and the same in memory.
+    /// Returns whether all entries are one and the same in memory.
     pub(crate) fn is_repeated(&self) -> bool {
         self.bit_stride == 0
     }
@@ -112,49 +112,58 @@ impl<'a> Lengths<'a> {
         !self.data.is_null() || self.len == 0
     }
 
-    /// Entry `index` as a number. `index` is below the length, and the values are known.
+    /// Returns entry `index`, as [`Lengths::value`] does, or an error.
     pub(crate) fn get(&self, index: i64) -> Result<i64, Error> {
         let not_integer = Error::LengthNotInteger { output: index, dtype: self.dtype };
         self.value(index).ok_or(not_integer)
     }
 
-    /// The entries of a list whose values are known, if they lie in memory as a slice of int64 does.
+    /// Returns the entries of a list, if their values are known and lie in memory as a slice of int64 does.
     #[inline]
     #[allow(clippy::cast_ptr_alignment)] // which is looked at
     pub(crate) fn words(&self) -> Option<&'a [i64]> {
         let data = self.data.cast::<i64>();
-        let are_words = self.dtype == DType::Int64
-            && self.bit_stride == i64::BITS.into()
-            && !self.is_scalar
-            && !data.is_null()
-            && data.is_aligned();
-        let len = usize::try_from(self.len).ok().filter(|_| are_words)?;
+        let are_words = self.dtype == DType::Int64 && self.bit_stride == i64::from(i64::BITS);
+        let len = usize::try_from(self.len).ok()?;
         // SAFETY: they are readable by the promise of `from_raw` or of the borrowed slice.
-        Some(unsafe { core::slice::from_raw_parts(data, len) })
+        (are_words && !data.is_null() && data.is_aligned())
+            .then(|| unsafe { core::slice::from_raw_parts(data, len) })
     }
 
-    /// Entry `index`, which the rules have checked; -1 where it is the rest.
-    #[inline]
-    pub(crate) fn checked(&self, index: i64) -> i64 {
-        self.value(index).unwrap_or(-1)
-    }
-
-    /// [`Lengths::get`] without an error.
-    #[inline]
+    /// Returns entry `index` if it is a whole number that `i64` can hold. `index` must be below the length, and the
+    /// values known.
+    #[inline(never)] // once in the library
     pub(crate) fn value(&self, index: i64) -> Option<i64> {
         debug_assert!(index >= 0 && index < self.len && self.is_known());
         // Of types of whole bytes, the first begins at `data`.
-        let at = self.data.wrapping_offset(offset_of(index.wrapping_mul(self.bit_stride)));
-        // SAFETY: the element is readable by the promise of `from_raw` or of the borrowed slice.
-        unsafe {
-            match self.dtype {
-                DType::Int64 => Some(at.cast::<i64>().read_unaligned()),
-                DType::Int32 => Some(at.cast::<i32>().read_unaligned().into()),
-                dtype => {
-                    let bits = self.bit_offset + index * self.bit_stride;
-                    read(self.data, bits, dtype)
-                }
-            }
+        let bits = self.bit_offset.wrapping_add(index.wrapping_mul(self.bit_stride));
+        // Lengths lie in memory, so their offset in bytes fits.
+        #[allow(clippy::cast_possible_truncation)]
+        let (at, shift) = (self.data.wrapping_offset((bits >> 3) as isize), bits & 7);
+        macro_rules! number {
+            ($t:ty) => {{
+                // SAFETY: the promise of `from_raw` or of the borrowed slice; no alignment is assumed.
+                unsafe { at.cast::<$t>().read_unaligned() }
+            }};
+        }
+        match self.dtype {
+            DType::Int64 => Some(number!(i64)),
+            DType::Int32 => Some(number!(i32).into()),
+            DType::Int16 => Some(number!(i16).into()),
+            DType::Int8 => Some(number!(i8).into()),
+            DType::Uint64 => i64::try_from(number!(u64)).ok(),
+            DType::Uint32 => Some(number!(u32).into()),
+            DType::Uint16 => Some(number!(u16).into()),
+            DType::Uint8 => Some(number!(u8).into()),
+            DType::Uint4 => Some(i64::from(number!(u8) >> shift & 0xF)),
+            DType::Uint2 => Some(i64::from(number!(u8) >> shift & 0x3)),
+            // The element's top bit is moved to bit 7, then back with its sign.
+            DType::Int4 => Some(i64::from(number!(i8) << (4 - shift) >> 4)),
+            DType::Int2 => Some(i64::from(number!(i8) << (6 - shift) >> 6)),
+            DType::Float => whole(number!(f32).into()),
+            DType::Double => whole(number!(f64)),
+            DType::Float16 => whole(number!(half::f16).into()),
+            _ => None,
         }
     }
 }
@@ -185,47 +194,7 @@ impl<'a, T: Length> From<&'a alloc::boxed::Box<[T]>> for Lengths<'a> {
     }
 }
 
-/// Whole bytes of so many bits: lengths lie in memory, so their offset in bytes fits.
-#[allow(clippy::cast_possible_truncation)]
-fn offset_of(bits: i64) -> isize {
-    (bits >> 3) as isize
-}
-
-/// The element `bits` bits from `data` as a whole number, where it is one that `i64` can hold.
-///
-/// # Safety
-/// That element must be readable.
-#[cold] // most lists are of int64 or int32
-#[inline(never)]
-unsafe fn read(data: *const u8, bits: i64, dtype: DType) -> Option<i64> {
-    let at = data.wrapping_offset(offset_of(bits));
-    let shift = bits & 7;
-    macro_rules! number {
-        ($t:ty) => {{
-            // SAFETY: the caller's promise; no alignment is assumed.
-            unsafe { at.cast::<$t>().read_unaligned() }
-        }};
-    }
-    match dtype {
-        DType::Int16 => Some(number!(i16).into()),
-        DType::Int8 => Some(number!(i8).into()),
-        DType::Uint64 => i64::try_from(number!(u64)).ok(),
-        DType::Uint32 => Some(number!(u32).into()),
-        DType::Uint16 => Some(number!(u16).into()),
-        DType::Uint8 => Some(number!(u8).into()),
-        DType::Uint4 => Some(i64::from(number!(u8) >> shift & 0xF)),
-        DType::Uint2 => Some(i64::from(number!(u8) >> shift & 0x3)),
-        // The element's top bit is moved to bit 7, then back with its sign.
-        DType::Int4 => Some(i64::from(number!(i8) << (4 - shift) >> 4)),
-        DType::Int2 => Some(i64::from(number!(i8) << (6 - shift) >> 6)),
-        DType::Float => whole(number!(f32).into()),
-        DType::Double => whole(number!(f64)),
-        DType::Float16 => whole(number!(half::f16).into()),
-        _ => None,
-    }
-}
-
-/// A float that is a whole number within `i64`. NaN and infinities are not.
+/// Returns a float if it is a whole number within `i64`. NaN and infinities are not.
 #[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss, clippy::float_cmp)]
 fn whole(value: f64) -> Option<i64> {
     // 2^63

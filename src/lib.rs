@@ -34,9 +34,10 @@
 //! | `ffi/` | the C API: pointers parsed, plans, and the guard |
 //! | `api/` | this Rust API, over the same calls |
 //! | `operator.rs`, `dtype.rs` | operator versions, which of them governs, and which element types each allows |
-//! | `rules/` | parameters to lengths of the pieces, one file an operator |
+//! | `rules/` | parameters to lengths of the pieces |
 //! | `lengths.rs` | lengths as they are given |
 //! | `geometry.rs` | the input's extents as the split axis parts them |
+//! | `pieces.rs` | the pieces of the axis: where each begins, and how long it is |
 //! | `place.rs` | where pieces lie in the input: what makes views |
 //! | `parts.rs` | what the engine is given to copy |
 //! | `overlap/` | whether memory that is written lies over other memory in use |
@@ -69,6 +70,7 @@ mod math;
 mod operator;
 mod overlap;
 mod parts;
+mod pieces;
 mod place;
 mod rules;
 mod shape;
@@ -78,14 +80,10 @@ mod text;
 mod words;
 
 pub use api::element::Element;
-#[cfg(all(feature = "alloc", not(feature = "capi")))]
-pub use api::plan::Plan;
 #[cfg(all(feature = "rayon", not(feature = "capi")))]
 pub use api::rayon::Rayon;
 #[cfg(all(feature = "alloc", not(feature = "capi")))]
-pub use api::split::Split;
-#[cfg(all(feature = "alloc", not(feature = "capi")))]
-pub use api::view::{View, ViewMut};
+pub use api::{plan::Plan, split::Split, view::View, view::ViewMut};
 #[cfg(feature = "tune")]
 #[doc(hidden)]
 pub use copy::tune;
@@ -95,7 +93,7 @@ pub use error::{Error, ErrorKind, Message};
 pub use lengths::{Length, Lengths};
 pub use operator::Operator;
 pub use shape::{DIM_UNKNOWN, MAX_RANK};
-pub use words::{Argument, Field, Which, Words};
+pub use words::{Argument, Field, Words};
 
 /// The C artifact stands alone, and nothing in it panics: `c-tests/needs_nothing.py` looks for that.
 #[cfg(all(feature = "capi", not(test)))]

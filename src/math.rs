@@ -3,44 +3,44 @@
 
 #![forbid(unsafe_code)]
 
-/// The quotient by what is not 0.
+/// Returns the quotient by what is not 0.
 #[inline]
 pub(crate) fn div(a: usize, b: usize) -> usize {
     a.checked_div(b).unwrap_or(0)
 }
 
-/// The rest.
+/// Returns the remainder.
 #[inline]
 pub(crate) fn rem(a: usize, b: usize) -> usize {
     a.checked_rem(b).unwrap_or(0)
 }
 
-/// Both.
+/// Returns both.
 #[inline]
 pub(crate) fn div_rem(a: usize, b: usize) -> (usize, usize) {
     (div(a, b), rem(a, b))
 }
 
-/// The same of signed numbers.
+/// Returns both, of signed numbers.
 #[inline]
 pub(crate) fn div_rem_signed(a: i64, b: i64) -> (i64, i64) {
     (a.checked_div(b).unwrap_or(0), a.checked_rem(b).unwrap_or(0))
 }
 
-/// The quotient, rounded up.
+/// Returns the quotient, rounded up.
 #[inline]
 pub(crate) fn div_ceil(a: usize, b: usize) -> usize {
     let (quotient, rest) = div_rem(a, b);
     quotient + usize::from(rest > 0)
 }
 
-/// The same or the next multiple.
+/// Returns the number itself if it is a multiple, else the next multiple.
 #[inline]
 pub(crate) fn next_multiple(a: usize, of: usize) -> usize {
     div_ceil(a, of).saturating_mul(of)
 }
 
-/// The greatest common divisor; of 0 and another number that one.
+/// Returns the greatest common divisor; that of 0 and another number is the other.
 #[inline(never)]
 pub(crate) fn gcd(mut a: usize, mut b: usize) -> usize {
     while let Some(rest) = a.checked_rem(b) {
@@ -49,7 +49,7 @@ pub(crate) fn gcd(mut a: usize, mut b: usize) -> usize {
     a
 }
 
-/// A checked offset as `isize`: what lies in memory fits.
+/// Returns a checked offset as `isize`: what lies in memory fits.
 #[inline]
 #[allow(clippy::cast_possible_truncation)]
 pub(crate) fn isize_of(offset: i64) -> isize {

@@ -20,11 +20,11 @@ macro_rules! operators {
         impl Operator {
             /// Every version.
             pub const ALL: &'static [Self] = &[$(Self::$variant),*];
+        }
 
-            fn name(self) -> &'static str {
-                match self {
-                    $(Self::$variant => $name,)*
-                }
+        impl fmt::Display for Operator {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(match self { $(Self::$variant => $name,)* })
             }
         }
     };
@@ -42,7 +42,7 @@ operators! {
     OpenVinoSplit1 = "OpenVINO Split-1";
 }
 
-/// The rules that a version goes by, which `rules/` has a file each for.
+/// The rules that a version goes by, as `rules/` has them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rules {
     /// ONNX Split: a list of lengths, or equal parts.
@@ -55,13 +55,15 @@ pub(crate) enum Rules {
     Parts,
 }
 
-/// What a version of ONNX Split makes without lengths.
+/// How many equal parts there are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EqualParts {
     /// As many as the node has outputs, which must divide the extent.
     AsManyAsOutputs,
+    /// As many as `num_outputs` says, which must divide the extent.
+    Exact,
     /// As many as `num_outputs` says, of which the last may be smaller.
-    NumOutputs,
+    LastSmaller,
 }
 
 /// The versions of an ONNX operator, newest first, each with the opset that it came with.
@@ -76,7 +78,7 @@ const SPLIT: Versions = &[
 ];
 const SEQUENCE: Versions = &[(24, Operator::SplitToSequence24), (11, Operator::SplitToSequence11)];
 
-/// The newest version not above an opset.
+/// Returns the newest version not above an opset.
 #[inline]
 fn governing(versions: Versions, name: &'static str, opset: i32) -> Result<Operator, Error> {
     if let Some((_, operator)) = versions.iter().find(|(since, _)| *since <= opset) {
@@ -103,21 +105,21 @@ impl Operator {
         governing(SEQUENCE, "ONNX SplitToSequence", opset)
     }
 
-    /// The rules that this version goes by.
+    /// Returns the rules that this version goes by.
     #[inline]
     pub(crate) const fn rules(self) -> Rules {
         match self {
             Self::Split1 | Self::Split2 | Self::Split11 | Self::Split13 => {
                 Rules::Split(EqualParts::AsManyAsOutputs)
             }
-            Self::Split18 => Rules::Split(EqualParts::NumOutputs),
+            Self::Split18 => Rules::Split(EqualParts::LastSmaller),
             Self::SplitToSequence11 | Self::SplitToSequence24 => Rules::Sequence,
             Self::VariadicSplit1 => Rules::Variadic,
             Self::OpenVinoSplit1 => Rules::Parts,
         }
     }
 
-    /// Whether lengths may be of this type, for an input of another, and how that is said.
+    /// Returns whether lengths may be of this type for an input of that type, and which may, in words.
     pub(crate) fn takes_lengths(self, lengths: DType, input: DType) -> (bool, &'static str) {
         match self {
             // The attribute is int64; the second input is of the input's own type: floats.
@@ -155,7 +157,7 @@ impl Operator {
         allowed >> dtype as u32 & 1 == 1
     }
 
-    /// The version to turn to for a `dtype` that this one does not allow: the oldest of its operator
+    /// Returns the version to turn to for a `dtype` that this one does not allow: the oldest of its operator
     /// that does, else VariadicSplit, which allows all.
     #[cold]
     #[inline(never)]
@@ -167,12 +169,6 @@ impl Operator {
         };
         let oldest = versions.iter().rev().find(|(_, version)| version.allows(dtype));
         oldest.map_or(Self::VariadicSplit1, |(_, version)| *version)
-    }
-}
-
-impl fmt::Display for Operator {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
     }
 }
 

@@ -1,4 +1,4 @@
-//! Where pieces lie in the input: what makes views of them.
+//! Where pieces lie in the input, for views.
 
 #![forbid(unsafe_code)]
 
@@ -6,34 +6,24 @@ use crate::geometry::Geometry;
 use crate::shape;
 use crate::tensor::Tensor;
 
-/// An input as views see it. Lengths are counted in units: bytes, or bits of sub-byte types.
+/// The layout of an input, for views of its pieces. Distances are counted in units: bytes, or bits of sub-byte types.
 #[derive(Clone, Copy)]
 pub(crate) struct Place<'a> {
     pub has_elements: bool,
-    /// The input's own strides, where it has such and elements that they matter to.
+    /// The strides of the input, if it has strides, and elements for which they matter.
     pub strides: Option<&'a [i64]>,
-    /// From one step on the split axis to the next.
+    /// From one step along the split axis to the next.
     step: i64,
-    /// Where the first step begins and ends, from its first element on.
+    /// Where the first step begins and ends, relative to its first element.
     low: i64,
     end: i64,
-    /// How far steps are apart, and bytes that a piece has apart from as many as its steps make.
-    apart: i64,
-    more: i64,
     /// Where the input's first element begins.
     begin: i64,
     /// Units to bytes.
     shift: u32,
 }
 
-/// What a step on the split axis reaches over: within that of the whole input, which was checked.
-#[inline(never)] // once in the library
-fn reach_of_step(geometry: &Geometry<'_>, strides: &[i64]) -> (i64, i64) {
-    let dims = geometry.output_shape(1).zip(geometry.output_strides(strides));
-    shape::reach(dims).unwrap_or_default()
-}
-
-/// A piece where it lies in the input.
+/// Where a piece lies in the input.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Placed {
     /// Bytes from the input's data to the piece's.
@@ -45,48 +35,42 @@ pub(crate) struct Placed {
 }
 
 impl<'a> Place<'a> {
-    /// Of an input whose layout has been checked.
-    #[inline(always)]
+    /// Describes an input whose layout has been checked.
     pub(crate) fn new(geometry: &Geometry<'a>, input: &Tensor<'a>) -> Self {
         let has_elements = geometry.elements > 0;
-        // Strides of a tensor without elements say nothing: its views are packed.
+        // Strides of a tensor without elements mean nothing, so its views are packed.
         let strides = input.strides.filter(|_| has_elements);
-        let (mut step, reach) = match strides {
+        let (mut step, (low, high)) = match strides {
             None if !has_elements => (0, (0, -1)),
             None => {
                 let Geometry { outer, extent, inner, .. } = *geometry;
                 (inner, (0, (outer - 1) * extent * inner + inner - 1))
             }
             Some(strides) => {
+                let dims = geometry.output_shape(1).zip(geometry.output_strides(strides));
                 let step = strides.get(geometry.axis).copied().unwrap_or(0);
-                (step, reach_of_step(geometry, strides))
+                (step, shape::reach(dims).unwrap_or_default())
             }
         };
-        // The stride of an extent-1 axis may be anything, and only an empty piece follows it.
+        // The stride of an axis of extent 1 may be anything, and only an empty piece can follow the first step.
         if geometry.extent == 1 {
             step = 0;
         }
         let bits = i64::from(geometry.dtype.bits());
         let (unit, shift) = if bits < 8 { (bits, 3) } else { (bits >> 3, 0) };
-        // Within the input's reach, which was checked, as is all that follows.
-        let ((low, high), step) = (reach, step.wrapping_mul(unit));
-        let (low, end) = (low.wrapping_mul(unit), high.wrapping_add(1).wrapping_mul(unit));
-        let apart = step.wrapping_abs();
+        // These and all that follow lie within the reach of the input, which was checked.
         Self {
             has_elements,
             strides,
-            step,
-            low,
-            end,
-            apart,
-            more: end.wrapping_sub(low).wrapping_sub(apart),
+            step: step.wrapping_mul(unit),
+            low: low.wrapping_mul(unit),
+            end: high.wrapping_add(1).wrapping_mul(unit),
             begin: if has_elements { input.bit_offset.into() } else { 0 },
             shift,
         }
     }
 
-    /// Whether a piece of `len` steps lies in the input as a packed tensor would.
-    #[inline(always)]
+    /// Returns whether a piece of `len` steps is packed where it lies in the input.
     pub(crate) fn is_packed(&self, geometry: &Geometry<'_>, len: i64) -> bool {
         if !self.has_elements || len == 0 {
             return true;
@@ -100,29 +84,18 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// Where a piece lies, of so many steps from one on.
-    #[inline(always)]
+    /// Returns where the piece of `len` steps from `offset` on lies.
+    #[inline]
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // within the input's reach
     pub(crate) fn of(&self, offset: i64, len: i64) -> Placed {
-        if self.shift > 0 {
-            return self.of_bits(offset, len);
-        }
-        let bytes = if len > 0 { self.more.wrapping_add(len.wrapping_mul(self.apart)) } else { 0 };
-        let ahead = offset.wrapping_mul(self.step) as isize;
-        Placed { ahead, bit_offset: 0, bytes: bytes as usize }
-    }
-
-    #[cold]
-    #[inline(never)]
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // as above
-    fn of_bits(&self, offset: i64, len: i64) -> Placed {
         let begin = offset.wrapping_mul(self.step).wrapping_add(self.begin);
         let mask = (1 << self.shift) - 1;
         let bit_offset = begin & mask;
         let mut bytes = 0;
         if len > 0 {
-            let low = self.low.wrapping_add((len - 1).wrapping_mul(self.step.min(0)));
-            let end = self.end.wrapping_add((len - 1).wrapping_mul(self.step.max(0)));
+            let last = (len - 1).wrapping_mul(self.step);
+            let (low, end) =
+                (self.low.wrapping_add(last.min(0)), self.end.wrapping_add(last.max(0)));
             let bytes_to = |units: i64| units.wrapping_add(bit_offset) >> self.shift;
             bytes = bytes_to(end.wrapping_add(mask)).wrapping_sub(bytes_to(low));
         }

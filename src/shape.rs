@@ -8,37 +8,37 @@ pub const MAX_RANK: usize = 64;
 /// An extent that is not known yet; in inference only.
 pub const DIM_UNKNOWN: i64 = -1;
 
-/// Bytes that `count` packed elements take; the last byte of sub-byte ones may be partly used.
-/// All their bits can be numbered.
+/// Returns the bytes that `count` packed elements take; the last byte of sub-byte ones may be partly used.
+/// All their bits must have numbers in `i64`.
 #[allow(clippy::cast_sign_loss, clippy::cast_possible_wrap)]
 #[inline]
 pub(crate) fn packed_bytes(count: i64, bits: u32) -> i64 {
     bytes_of_bits((count as u64 * u64::from(bits)) as i64)
 }
 
-/// Bytes that so many bits take, which all can be numbered.
+/// Returns the bytes that so many bits take.
 #[inline]
 pub(crate) fn bytes_of_bits(bits: i64) -> i64 {
     ((bits.cast_unsigned() + 7) >> 3).cast_signed()
 }
 
-/// A checked count as `usize`: what lies in memory fits.
+/// Returns a checked count as `usize`: what lies in memory fits.
 #[allow(clippy::cast_sign_loss, clippy::cast_possible_truncation)]
 pub(crate) fn usize_of(count: i64) -> usize {
     debug_assert!(count >= 0);
     count as usize
 }
 
-/// A rank as descriptors have it: at most [`MAX_RANK`].
+/// Returns a rank, at most [`MAX_RANK`], as descriptors have it.
 #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap)]
 #[inline]
 pub(crate) fn rank_number(rank: usize) -> i32 {
     rank as i32
 }
 
-/// The lowest and the highest element reached from element [0, …, 0], as offsets in elements.
+/// Returns the lowest and the highest element reached from element [0, …, 0], as offsets in elements.
 /// `dims` gives extent and stride of every axis of a tensor that is not empty.
-/// `None` where they are more than 63 bits can number.
+/// Returns `None` if 63 bits cannot number them.
 #[inline]
 pub(crate) fn reach(dims: impl Iterator<Item = (i64, i64)>) -> Option<(i64, i64)> {
     let (mut low, mut high) = (0i64, 0i64);
@@ -53,7 +53,7 @@ pub(crate) fn reach(dims: impl Iterator<Item = (i64, i64)>) -> Option<(i64, i64)
     Some((low, high))
 }
 
-/// Whether the strides are those of row-major packed elements; extent-1 axes do not matter.
+/// Returns whether the strides are those of row-major packed elements; extent-1 axes do not matter.
 /// `dims` gives extent and stride of every axis, innermost first, none of extent 0.
 #[inline]
 pub(crate) fn is_packed(dims: impl Iterator<Item = (i64, i64)>) -> bool {
@@ -68,8 +68,8 @@ pub(crate) fn is_packed(dims: impl Iterator<Item = (i64, i64)>) -> bool {
     true
 }
 
-/// An axis by which elements may share an address, how many elements the smaller strides reach over, and its
-/// stride. Taken by size of stride, each axis must step over everything that the smaller ones reach:
+/// Returns an axis along which elements may share an address, how many elements the smaller strides reach over, and
+/// its stride. Taken by size of stride, each axis must step over everything that the smaller ones reach:
 /// layouts that interleave axes in other ways are refused, though in some of them no two elements share an address.
 pub(crate) fn colliding(
     dims: &(impl Iterator<Item = (i64, i64)> + Clone),

@@ -10,26 +10,26 @@ pub(crate) struct Span {
 }
 
 impl Span {
-    /// What every span extends: above all of them, and empty.
+    /// Nothing: the hull of this and any other span is the other one.
     pub(crate) const NOWHERE: Self = Self { start: usize::MAX, end: 0 };
 
-    /// Where a value lies; nowhere if it is NULL.
+    /// Returns where a value lies; nowhere if the pointer is NULL.
     pub(crate) fn of<T>(pointer: *const T) -> Self {
         Self::of_array(pointer, 1)
     }
 
-    /// Where an array lies; nowhere if it is NULL.
+    /// Returns where an array lies; nowhere if the pointer is NULL.
     #[inline]
     pub(crate) fn of_array<T>(array: *const T, len: usize) -> Self {
         let start = array as usize;
         if array.is_null() {
             return Self::NOWHERE;
         }
-        // An array does not wrap round; a length that is made up is refused where it is looked at.
+        // An array does not wrap around. A made-up length is refused where the array is read.
         Self { start, end: start.wrapping_add(len.wrapping_mul(size_of::<T>())) }
     }
 
-    /// So many bytes from an address on.
+    /// Returns the `len` bytes from an address on.
     #[inline]
     pub(crate) fn of_bytes<T>(start: *const T, len: usize) -> Self {
         Self::of_array(start.cast::<u8>(), len)
@@ -40,27 +40,29 @@ impl Span {
         Self::of_array(slice.as_ptr(), slice.len())
     }
 
+    #[inline]
     pub(crate) fn intersects(self, other: Self) -> bool {
         !self.is_apart(other) && !self.is_empty() && !other.is_empty()
     }
 
-    /// Whether one lies above the other. Of an empty span within another that is not so.
+    /// Returns whether one lies above the other. An empty span within another does not.
     #[inline]
     pub(crate) fn is_apart(self, other: Self) -> bool {
         other.end <= self.start || self.end <= other.start
     }
 
-    /// From the lowest to the highest byte of both.
+    /// Returns the span from the lowest to the highest byte of both.
     #[inline]
     pub(crate) fn hull(self, other: Self) -> Self {
         Self { start: self.start.min(other.start), end: self.end.max(other.end) }
     }
 
-    /// Bytes, more than none.
+    /// Returns the number of bytes of a span that is not empty.
     pub(crate) fn len(self) -> usize {
         self.end.wrapping_sub(self.start)
     }
 
+    #[inline]
     pub(crate) fn is_empty(self) -> bool {
         self.start >= self.end
     }

@@ -7,7 +7,7 @@ use crate::dtype::DType;
 use crate::error::{number, Error};
 use crate::shape;
 use crate::span::Span;
-use crate::words::{Field, Which};
+use crate::words::{Argument, Field};
 
 /// A tensor as a caller describes it. Its extents are known and not negative; everything else is
 /// still to be checked by [`Tensor::reach`] and [`Reach::place`].
@@ -34,119 +34,119 @@ pub(crate) struct Reach {
     pub bytes: i64,
 }
 
+#[cfg(all(feature = "alloc", not(feature = "capi")))]
+impl<'a> Tensor<'a> {
+    /// Returns a packed tensor that does not state its size.
+    pub(crate) fn packed(data: *mut u8, dtype: DType, shape: &'a [i64]) -> Self {
+        Self { data, data_bytes: 0, dtype, shape, strides: None, bit_offset: 0 }
+    }
+}
+
 impl Tensor<'_> {
-    /// Extent and stride of every axis, outermost first, of a tensor with strides of its own.
-    fn strided_dims(
-        &self,
-    ) -> Option<impl DoubleEndedIterator<Item = (i64, i64)> + ExactSizeIterator + Clone + '_> {
-        let strides = self.strides?;
-        Some(self.shape.iter().copied().zip(strides.iter().copied()))
-    }
-
-    /// Whether elements follow each other in row-major order without gaps. Not for empty tensors.
-    #[inline]
-    pub(crate) fn is_packed(&self) -> bool {
-        match self.strided_dims() {
-            None => true,
-            Some(dims) => shape::is_packed(dims.rev()),
-        }
-    }
-
-    /// Extent and stride of every axis, none if it is packed.
-    pub(crate) fn dims(&self) -> impl Iterator<Item = (i64, i64)> + Clone + '_ {
-        self.strided_dims().into_iter().flatten()
-    }
-
-    /// That the bit offset suits the type: whole elements in a sub-byte one, 0 in others.
+    /// Returns whether the elements follow each other in row-major order without gaps. The tensor must not be empty.
     #[inline(always)]
-    pub(crate) fn check_bit_offset(&self, which: Which) -> Result<(), Error> {
+    pub(crate) fn is_packed(&self) -> bool {
+        shape::is_packed(self.dims().rev())
+    }
+
+    /// Returns the extent and the stride of every axis; none if the tensor has no strides.
+    pub(crate) fn dims(&self) -> impl DoubleEndedIterator<Item = (i64, i64)> + Clone + '_ {
+        let strides = self.strides.unwrap_or_default();
+        self.shape.iter().copied().zip(strides.iter().copied())
+    }
+
+    /// Checks that the bit offset suits the type: whole elements for sub-byte types, 0 for others.
+    #[inline(always)]
+    pub(crate) fn check_bit_offset(&self, argument: Argument) -> Result<(), Error> {
         if self.bit_offset == 0 {
             return Ok(());
         }
         let (bits, actual) = (i64::from(self.dtype.bits()), i64::from(self.bit_offset));
         if !self.dtype.is_sub_byte() {
-            Err(Error::BitOffsetNotZero { which, expected: 0, actual })
+            Err(Error::BitOffsetNotZero { argument, expected: 0, actual })
         } else if actual & (bits - 1) != 0 {
-            Err(Error::BitOffset { which, expected: bits, actual })
+            Err(Error::BitOffset { argument, expected: bits, actual })
         } else {
             Ok(())
         }
     }
 
-    /// What a tensor of `count` elements, more than none, reaches over.
+    /// Returns what a tensor of `count` elements, at least one, reaches over.
+    #[inline]
+    pub(crate) fn reach(&self, count: i64, argument: Argument) -> Result<Reach, Error> {
+        if self.strides.is_none() && self.bit_offset == 0 {
+            // All bits have been found to have numbers.
+            return Ok(Reach::packed(count, self.dtype.bits()));
+        }
+        self.strided_reach(count, argument)
+    }
+
     #[inline(never)] // once in the library
-    pub(crate) fn reach(&self, count: i64, which: Which) -> Result<Reach, Error> {
-        let elements = match self.strided_dims() {
+    fn strided_reach(&self, count: i64, argument: Argument) -> Result<Reach, Error> {
+        let elements = match self.strides {
             None => Some((0, count - 1)),
-            Some(dims) => shape::reach(dims),
+            Some(_) => shape::reach(self.dims()),
         };
         let bits = self.dtype.bits();
         match elements.and_then(|(low, high)| byte_reach(low, high, bits, self.bit_offset.into())) {
             Some(reach) => Ok(reach),
-            None if self.strides.is_none() => Err(Error::TooManyElements { which }),
-            None => Err(Error::StridesOverflow { which }),
+            None if self.strides.is_none() => Err(Error::TooManyElements { argument }),
+            None => Err(Error::StridesOverflow { argument }),
         }
     }
 
-    /// That so much memory is there, as far as the caller says.
+    /// Checks that the stated memory, if any is stated, is at least as much as the tensor reaches over.
     #[inline(always)]
-    pub(crate) fn check_data_bytes(&self, reach: Reach, which: Which) -> Result<(), Error> {
+    pub(crate) fn check_data_bytes(&self, reach: Reach, argument: Argument) -> Result<(), Error> {
         if self.data_bytes != 0 && (self.data_bytes as u64) < reach.bytes.cast_unsigned() {
             let (expected, actual) = (reach.bytes, number(self.data_bytes));
-            return Err(Error::DataBytes { which, expected, actual });
+            return Err(Error::DataBytes { argument, expected, actual });
         }
         Ok(())
     }
 
-    /// The bytes that a tensor of `count` elements touches; an empty span if there are none. Checks
-    /// everything about it but its extents.
-    #[inline(always)]
-    pub(crate) fn span(&self, count: i64, which: Which) -> Result<Span, Error> {
-        // Of most tensors, nothing is stated that needs a closer look.
-        if self.bit_offset == 0 && self.strides.is_none() && self.data_bytes == 0 && count > 0 {
-            let reach = Reach { low: 0, bytes: shape::packed_bytes(count, self.dtype.bits()) };
-            if let (false, Some(span)) = (self.data.is_null(), reach.at(self.data)) {
-                return Ok(span);
-            }
-        }
-        Self::span_closely(*self, count, which)
-    }
-
-    /// The same of any tensor. A copy, so that others stay in registers.
-    #[inline(never)]
-    fn span_closely(self, count: i64, which: Which) -> Result<Span, Error> {
-        self.check_bit_offset(which)?;
+    /// Returns the bytes that a tensor of `count` elements touches, an empty span if there are none. Checks everything
+    /// about the tensor except its extents.
+    #[inline]
+    pub(crate) fn span(&self, count: i64, argument: Argument) -> Result<Span, Error> {
+        self.check_bit_offset(argument)?;
         if count == 0 {
             return Ok(Span::default());
         }
         if self.data.is_null() {
-            return Err(Error::NullField { which, field: Field::Data });
+            return Err(Error::Null { argument, field: Field::Data });
         }
-        let reach = self.reach(count, which)?;
-        self.check_data_bytes(reach, which)?;
-        reach.place(self.data, which)
+        let reach = self.reach(count, argument)?;
+        self.check_data_bytes(reach, argument)?;
+        reach.place(self.data, argument)
     }
 }
 
 impl Reach {
-    /// Checks that the bytes have numbers in `isize`; where that has 64 bits they do.
-    pub(crate) fn check_fits(self, which: Which) -> Result<(), Error> {
+    /// Returns the reach of packed elements that begin at a whole byte.
+    #[inline]
+    pub(crate) fn packed(count: i64, bits: u32) -> Self {
+        Self { low: 0, bytes: shape::packed_bytes(count, bits) }
+    }
+
+    /// Checks that the bytes can be numbered by `isize`, which is always so if it has 64 bits.
+    pub(crate) fn check_fits(self, argument: Argument) -> Result<Self, Error> {
         match (isize::try_from(self.low), isize::try_from(self.bytes)) {
-            (Ok(_), Ok(_)) => Ok(()),
-            _ => Err(Error::AddressOverflow { which }),
+            (Ok(_), Ok(_)) => Ok(self),
+            _ => Err(Error::AddressOverflow { argument }),
         }
     }
 
-    /// The addresses of a tensor whose data lies there.
+    /// Returns the addresses of a tensor whose element [0, …, 0] is at `data`.
     #[inline(always)]
-    pub(crate) fn place(self, data: *const u8, which: Which) -> Result<Span, Error> {
+    pub(crate) fn place(self, data: *const u8, argument: Argument) -> Result<Span, Error> {
         match self.at(data) {
             Some(span) => Ok(span),
-            None => Err(Error::AddressOverflow { which }),
+            None => Err(Error::AddressOverflow { argument }),
         }
     }
 
-    /// The same; `None` where there are none.
+    /// As [`Reach::place`], but returns `None` past the end of the address space.
     #[inline(always)]
     pub(crate) fn at(self, data: *const u8) -> Option<Span> {
         let start = match self.low {
@@ -158,17 +158,14 @@ impl Reach {
     }
 }
 
-/// From element offsets to bytes.
+/// Converts offsets in elements, from the lowest to the highest, to bytes.
 pub(crate) fn byte_reach(low: i64, high: i64, bits: u32, bit_offset: i64) -> Option<Reach> {
-    let (low, end) = if bits >= 8 {
-        let size = i64::from(bits / 8);
-        (low.checked_mul(size)?, high.checked_add(1)?.checked_mul(size)?)
-    } else {
-        let bits = i64::from(bits);
-        let low = low.checked_mul(bits)?.checked_add(bit_offset)?;
-        let end = high.checked_add(1)?.checked_mul(bits)?.checked_add(bit_offset)?;
-        // Rounded down and up to whole bytes.
-        (low >> 3, (end >> 3) + i64::from(end & 7 != 0))
-    };
+    // Counted in bytes, or in bits of sub-byte types.
+    let (unit, shift) = if bits < 8 { (bits, 3) } else { (bits >> 3, 0) };
+    let at = |element: i64| element.checked_mul(unit.into())?.checked_add(bit_offset);
+    let (low, end) = (at(low)?, at(high.checked_add(1)?)?);
+    // Rounded down and up to whole bytes.
+    let is_partly_used = end & ((1 << shift) - 1) != 0;
+    let (low, end) = (low >> shift, (end >> shift) + i64::from(is_partly_used));
     Some(Reach { low, bytes: end.checked_sub(low)? })
 }

@@ -1,6 +1,8 @@
-//! Text for people, written into memory of the caller's: no heap, and nothing that can panic.
+//! Text for people, written to memory of the caller, without a heap and without anything that can panic.
 
-/// A buffer that takes as much of a text as it has room for, and counts all of it, as snprintf does.
+use core::fmt::{self, Write};
+
+/// A buffer that takes as much of a text as fits, and counts all of it, as snprintf does.
 pub(crate) struct Text<'a> {
     room: &'a mut [u8],
     /// Bytes of the whole text so far, whether there was room for them or not.
@@ -29,22 +31,9 @@ impl<'a> Text<'a> {
     /// Appends a number in decimal, with a sign if it is negative.
     #[inline(never)]
     pub(crate) fn number(&mut self, number: i64) -> &mut Self {
-        // 19 digits and a sign, from the last to the first.
-        let (mut digits, mut left) = ([b' '; 20], number.unsigned_abs());
-        let mut used = 0;
-        for slot in digits.iter_mut().rev() {
-            *slot = b"0123456789".get((left % 10) as usize).copied().unwrap_or(b'?');
-            left /= 10;
-            used += 1;
-            if left == 0 {
-                break;
-            }
-        }
-        if number < 0 {
-            self.text("-");
-        }
-        let digits = digits.get(digits.len() - used..).unwrap_or_default();
-        self.text(core::str::from_utf8(digits).unwrap_or_default())
+        // A text takes all that is written to it.
+        let _ = write!(self, "{number}");
+        self
     }
 
     /// Appends a count; one past `i64::MAX` as that.
@@ -71,6 +60,13 @@ impl<'a> Text<'a> {
             *slot = 0;
         }
         self.len
+    }
+}
+
+impl fmt::Write for Text<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.text(text);
+        Ok(())
     }
 }
 

@@ -1,6 +1,6 @@
 //! The Rust API, where it is more than the C functions under other names.
 
-use libsplit::{DType, Error, Field, Lengths, Operator, Plan, Split, View, ViewMut, Which};
+use libsplit::{Argument, DType, Error, Field, Lengths, Operator, Plan, Split, View, ViewMut};
 use proptest::prelude::*;
 use std::mem::MaybeUninit;
 
@@ -159,7 +159,7 @@ fn views_are_copied_to_slices_of_their_length() {
 #[test]
 fn extents_too_large_for_strides_are_refused_beside_one_of_0_too() {
     let packed = View::<u8>::packed(&[], &[i64::MAX, i64::MAX, 0]);
-    let too_many = Err(Error::TooManyElements { which: Which::Input });
+    let too_many = Err(Error::TooManyElements { argument: Argument::Input });
     assert_eq!(packed.map(|view| view.as_slice()), too_many);
 }
 
@@ -261,14 +261,14 @@ fn bytes_that_do_not_hold_a_tensor_are_refused() {
         split.copy_bytes(DType::Float, &[2], input, outputs, None)
     };
     let (mut a, mut b) = ([9; 4], [9; 5]);
-    let which = Which::Input;
+    let argument = Argument::Input;
     let short = copy(&[1; 7], &mut [&mut a, &mut b]);
-    assert_eq!(short, Err(Error::DataBytes { which, expected: 8, actual: 7 }));
+    assert_eq!(short, Err(Error::DataBytes { argument, expected: 8, actual: 7 }));
     let absent = copy(&[], &mut [&mut a, &mut b]);
-    assert_eq!(absent, Err(Error::NullField { which, field: Field::Data }));
+    assert_eq!(absent, Err(Error::Null { argument, field: Field::Data }));
     let small = copy(&[1; 8], &mut [&mut a, &mut b[..3]]);
-    let which = Which::Output(1);
-    assert_eq!(small, Err(Error::DataBytes { which, expected: 4, actual: 3 }));
+    let argument = Argument::Output(1);
+    assert_eq!(small, Err(Error::DataBytes { argument, expected: 4, actual: 3 }));
     assert!(matches!(copy(&[1; 8], &mut [&mut a]), Err(Error::NumOutputsGiven { .. })));
     assert_eq!((a, b), ([9; 4], [9; 5]));
     copy(&[1; 8], &mut [&mut [], &mut b]).unwrap();

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs libsplit with 'cargo cinstall' in build/cinstall, and builds programs with it there. If cargo-c is
-# missing, it is built first, which takes long.
+# Installs libsplit with 'cargo cinstall' in build/cinstall, and builds programs with that copy. If cargo-c is
+# missing, it is built first, which takes several minutes.
 set -eu
 version=0.10.24
 prefix=$PWD/build/cinstall/installed
@@ -14,8 +14,8 @@ echo "==> cinstall: $(cargo cinstall --version)"
 rm -rf "$prefix"
 cargo cinstall --locked --release --target-dir build/cinstall/target --prefix "$prefix" --libdir lib
 
-# Programs linked with this libsplit.so.0 run with that of CMake, where that is built, and the other
-# way round.
+# Programs linked with this libsplit.so.0 run with the one that CMake has built, if there is one, and the
+# other way round.
 consumer=build/cinstall/consumer
 cmake_lib=build/release/lib
 cflags="-I $prefix/include c-tests/consumer/main.c"

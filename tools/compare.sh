@@ -1,7 +1,7 @@
 #!/bin/sh
 # Compares libsplit as it was at commit $1 with this tree: tools/compare.sh COMMIT WORDS BUILD PYTHON [arguments of
 # compare.py]. If $2 has words that libsplit_test_force() knows (a level, a row of the table of machines), this tree is
-# forced to these, and the commit too if it can be.
+# forced to use them, and so is the commit if it supports that.
 set -eu
 commit=$(git rev-parse --verify --quiet "$1^{commit}") || { echo "error: '$1' is not a commit: give one as SINCE=COMMIT" >&2; exit 2; }
 words=$2

@@ -1,8 +1,8 @@
 #!/bin/sh
-# Builds the library for other CPUs, $@ (aarch64, s390x, i686), and runs the C tests under qemu; for AArch64's own
-# loops also the engine's tests. Rust's libraries for these CPUs come from rustup; if it has none, Debian's newest
-# Rust is unpacked in build/cross, with the source of core, which is all that libsplit needs. Missing compilers and
-# qemu are installed from Debian, as root; without them the exit code is 77.
+# Builds the library for other CPUs, $@ (aarch64, s390x, i686), and runs the C tests under qemu; for AArch64, also the
+# engine's unit tests. Rust's libraries for these CPUs come from rustup; if it has none, Debian's newest Rust is
+# unpacked in build/cross, with the source of core, which is all that libsplit needs. Missing compilers and qemu are
+# installed from Debian, as root; if that fails, the exit code is 77.
 set -eu
 build=$PWD/build/cross
 rust=$build/rust
@@ -28,7 +28,7 @@ if [ "$missing" ]; then
     install $missing
 fi
 
-# Debian's Rust, and its standard library for AArch64: Rust's test harness needs all of that.
+# Debian's Rust, and its standard library for AArch64, all of which Rust's test harness needs.
 unpack_debian_rust() {
     echo "==> cross: the compiler, from Debian"
     command -v apt-get >/dev/null || skip "no Rust for other CPUs: neither rustup nor Debian has it"
@@ -41,7 +41,7 @@ unpack_debian_rust() {
     (cd "$build/debs" && apt-get -qq download "rustc-web=$version" "rust-web-src=$version" \
         "libstd-rust-web-$number=$version" "libstd-rust-web-dev=$version" 2>/dev/null) ||
         skip "apt-get could not download Rust"
-    # The machine's own lists of packages stay as they are.
+    # The machine's own package lists are not changed.
     foreign() { apt-get -qq -o APT::Architectures::=arm64 -o Dir::State::Lists="$build/debs/lists" "$@"; }
     (cd "$build/debs" && foreign update && foreign download "libstd-rust-web-dev:arm64=$version" 2>/dev/null) ||
         skip "apt-get could not download AArch64's standard library"
@@ -61,12 +61,12 @@ for cpu in "$@"; do
 done
 echo "==> cross: $("${RUSTC:-rustc}" --version)"
 
-# No threads: under qemu, AArch64's hang now and then before they begin.
+# No tests with threads: under qemu, those of AArch64 sometimes hang before they start.
 tests='^(copy|view|infer|bad_input|overlap|strides|strings|sub_byte|constants|cpp_split|cpp_no_exceptions|dlpack|guard_pages)[.]shared$'
 if command -v ninja >/dev/null; then export CMAKE_GENERATOR=Ninja; fi
-# Some programs ask for more than 32 bits of addresses or of counts, and one takes half an hour there.
+# Some programs need addresses or counts of more than 32 bits, and one takes half an hour on i686.
 tests_of_32_bits='^(overlap|strides|strings|constants|guard_pages|dlpack)[.]shared$'
-# Runs the tests of CPU $1 in directory $2; $RUSTFLAGS say which loops.
+# Runs the tests for CPU $1 in directory $2; $RUSTFLAGS selects the loops.
 try() {
     cpu=$1
     emulator=qemu-$cpu
@@ -76,7 +76,7 @@ try() {
     fi
     target=$(echo "$tests" | tr -d '^()$[]' | sed 's/[.]shared//; s/[^|]*/&.shared/g; s/|/ /g')
     target="$target old_program.0.1.0"
-    # The switch of test builds is a function more, and asks the C library how long a string is.
+    # Test builds have one more function, which calls strlen.
     others=old_program
     [ "${RUSTFLAGS-}" ] || others="$others|abi$"
     if [ "$cpu" = aarch64 ] && [ -z "${RUSTFLAGS-}" ]; then
@@ -98,7 +98,7 @@ try() {
 for cpu in "$@"; do
     try "$cpu" "$cpu"
     [ "$cpu" = aarch64 ] || continue
-    # Its own loops, past the caches too.
+    # Its own loops again, with stores that bypass the caches.
     RUSTFLAGS="--cfg libsplit_test_switch" LIBSPLIT_TEST_FORCE=low try "$cpu" "$cpu-low"
     echo "==> cross: $cpu, the engine's own tests"
     CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc \

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Writes the source archive of the last commit into directory $1, reproducibly. It is made twice to check
-# that, and unpacked to check that nothing is missing.
+# Writes the source archive of the last commit into directory $1, reproducibly. The archive is made twice to
+# check that, and unpacked to check that nothing is missing.
 set -eu
 export LC_ALL=C
 out=$1
@@ -8,7 +8,7 @@ version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)
 name=libsplit-$version
 
 archive() {
-    # Names, modes and times come from the commit; gzip adds none of its own.
+    # Names, modes and times come from the commit; gzip adds no name or time.
     git -c tar.umask=0022 archive --format=tar --prefix="$name/" HEAD | gzip --no-name --best
 }
 

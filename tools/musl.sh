@@ -1,6 +1,6 @@
 #!/bin/sh
-# Links a program against musl with the static library of build directory $1, and against the shared one,
-# and runs both. The exit code is 77 if there is no musl-gcc.
+# Builds C tests with musl and the static library of build directory $1, and a program with the shared library,
+# and runs them. The exit code is 77 if there is no musl-gcc.
 set -eu
 build=$1
 out=build/musl

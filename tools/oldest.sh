@@ -1,12 +1,12 @@
 #!/bin/sh
 # Builds the library, and runs some of its tests, with the oldest Rust that Cargo.toml allows. The exit code
-# is 77 if rustup is missing or cannot get it.
+# is 77 if rustup is missing or cannot install it.
 set -eu
 rust=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 
 rustup run "$rust" cargo --version 2>/dev/null ||
     rustup toolchain install "$rust" --profile minimal || {
-    echo "skipped: no Rust $rust, and rustup cannot get it"
+    echo "skipped: no Rust $rust, and rustup cannot install it"
     exit 77
 }
 export CARGO_TARGET_DIR=build/oldest

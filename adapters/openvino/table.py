@@ -1,9 +1,9 @@
-"""Prints what OpenVINO's CPU plugin makes of splits, without and with the extension, as Markdown.
+"""Prints what OpenVINO's CPU plugin returns for splits, without and with the extension, as Markdown.
 
 Usage: table.py EXTENSION
 
-Everything is run: in a process of its own, which starts anew after a crash. Types and cases that
-libsplit and OpenVINO see in the same way are listed as well.
+Everything is run, in a separate process, which is restarted after a crash. Types and cases for which
+libsplit and OpenVINO agree are listed as well.
 """
 
 import json
@@ -64,7 +64,7 @@ def onnx_split(opset, shape, outputs, lengths=None, element="FLOAT", fed=False, 
 
 
 def outputs_of(core, model, *inputs):
-    """An IR is written and read again: the extension takes its part when a model is read."""
+    """Writes a model as IR and reads it again, because the extension replaces nodes when a model is read."""
     if isinstance(model, onnx.ModelProto):
         model = core.read_model(model.SerializeToString())
     else:
@@ -79,7 +79,7 @@ def outputs_of(core, model, *inputs):
 # ---- Types ----
 
 def sample(name):
-    """Arbitrary bits; floats of 16 bits and more are kept finite and not too small."""
+    """Makes arbitrary bits; floats of 16 bits and more are finite and not too small."""
     if name == "string":
         return Tensor(np.array([[f"{row} {column} " * 9 for column in range(SHAPE[1])]
                                 for row in range(SHAPE[0])]))
@@ -95,7 +95,7 @@ def sample(name):
 
 
 def elements(tensor, shape):
-    """The tensor with its elements' bits as the last axis; strings as they are."""
+    """Returns the tensor with its elements' bits as the last axis; strings stay as they are."""
     if tensor.element_type == Type.string:
         return tensor.str_data
     bits = np.unpackbits(tensor.data.view(np.uint8).reshape(-1), bitorder="little")
@@ -103,7 +103,7 @@ def elements(tensor, shape):
 
 
 def narrowed(values):
-    """What becomes of 64 bits in 32."""
+    """Returns what 64-bit values become in 32 bits."""
     if values.dtype.kind == "f":
         return [values.astype("f4").astype(values.dtype)]
     low, high = (0, 2**32 - 1) if values.dtype.kind == "u" else (-2**31, 2**31 - 1)
@@ -195,7 +195,7 @@ def work(extension, jobs):
 
 
 def run(extension, jobs):
-    """The jobs' results, by job. The job that ends its process is a crash."""
+    """Returns the jobs' results, by job. A job that ends its process is a crash."""
     results = {}
     while len(results) < len(jobs):
         left = jobs[len(results):]
@@ -204,7 +204,7 @@ def run(extension, jobs):
         for line in process.stdout.splitlines():
             results[jobs[len(results)]] = json.loads(line)
         if process.returncode < 0:
-            # A heap that has been broken may be found out only at the end of the process.
+            # Corruption of the heap may be noticed only at the end of the process.
             last = len(results) if len(results) < len(jobs) else len(jobs) - 1
             results[jobs[last]] = "**crash**"
         elif process.returncode > 0:
@@ -223,7 +223,7 @@ def print_table(head, rows):
 
 
 def main(extension):
-    # In OpenVINO, strings may break the heap: each job with them has a process of its own.
+    # In OpenVINO, strings may corrupt the heap, so each job with strings has its own process.
     jobs = [job for job in type_jobs() if job[1] != "string"]
     strings = [job for job in type_jobs() if job[1] == "string"]
     cases = [(name,) for name in CASES]

@@ -1,4 +1,4 @@
-"""Prints how long splits take in OpenVINO's CPU plugin, without and with the extension.
+"""Prints the times of splits in OpenVINO's CPU plugin, without and with the extension.
 
 Usage: times.py EXTENSION [THREADS]
 
@@ -17,7 +17,7 @@ import openvino
 from openvino import Model, Tensor, Type, opset13
 
 ROUNDS = 21
-# What issue 24288 of OpenVINO is about: 96 pieces.
+# OpenVINO's issue 24288: 96 pieces.
 MANY = [1] * 8 + [10] + [1] * 15 + [30] * 3 + [1] * 8 + [30] + [1] * 41 + [30, 1, 30] + [1] * 16
 CASES = [
     ("picture into its colours", [2160, 3840, 3], 2, [1, 1, 1], Type.u8, False),

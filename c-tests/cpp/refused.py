@@ -2,8 +2,8 @@
 
     refused.py COMPILER ARGUMENT...
 
-The compiler runs once on all cases; what it says is told apart by the lines that it names. Without the
-cases, the file has to compile.
+The compiler runs once on all cases; its messages are assigned to cases by the lines that they name. Without
+the cases, the file must compile.
 """
 
 import pathlib

@@ -3,9 +3,9 @@
 #
 #   run.sh PROGRAM LIBDIR COMPILER ARGUMENT...
 #
-# The compiler 'zig' is that of the PyPI package ziglang. The arguments '+tbb' and '+dlpack' stand
-# for what the PyPI packages tbb-devel and apache-tvm-ffi have: oneTBB, and the newest dlpack.h. Where one
-# of them is missing, the exit code is 77, for CTest to skip the test.
+# The compiler 'zig' is that of the PyPI package ziglang. The arguments '+tbb' and '+dlpack' stand for
+# what the PyPI packages tbb-devel and apache-tvm-ffi contain: oneTBB, and the newest dlpack.h. If the
+# compiler or one of these packages is missing, the exit code is 77, and CTest reports the test as skipped.
 set -eu
 program=$1
 libdir=$2
@@ -20,7 +20,10 @@ skip() {
 }
 if [ "$compiler" = zig ]; then
     "$python" -m ziglang version >/dev/null 2>&1 || skip ziglang
-    compiler="$python -m ziglang c++"
+    # With a target, zig uses its own headers of the C library. Without one it uses the system's, and does
+    # not find those that Debian keeps in a directory for the CPU.
+    target=$("$python" -c 'import sysconfig; print(sysconfig.get_config_var("MULTIARCH") or "native")')
+    compiler="$python -m ziglang c++ -target $target"
 else
     command -v "$compiler" >/dev/null || skip "$compiler"
 fi

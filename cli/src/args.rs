@@ -41,7 +41,7 @@ pub enum Command {
     Verify(Verify),
     /// List the bytes of a checkpoint that each rank needs, for a loader that reads them itself
     Map(Map),
-    /// Print a ready plan, as a start for one of your own
+    /// Print a ready plan, as a starting point for your own
     Plan {
         /// Its name, or a model type
         name: String,
@@ -60,7 +60,7 @@ pub enum Command {
     },
 }
 
-/// What every subcommand that writes files takes.
+/// Options of every subcommand that writes files.
 #[derive(Args)]
 #[allow(clippy::struct_excessive_bools)] // flags of a command line
 pub struct Writing {
@@ -147,7 +147,7 @@ pub struct PlanArgs {
     /// gpt-neox, falcon, deepseek, gpt-oss, gpt2, or one of their model types
     #[arg(long, value_name = "FILE|NAME")]
     pub plan: Option<String>,
-    /// A number for {NAME} in the plan, or a list as A,B [default: the one in config.json]
+    /// A number for {NAME} in the plan, or a list such as A,B [default: the one in config.json]
     #[arg(long, value_name = "NAME=N", value_parser = name_and_number)]
     pub set: Vec<(String, Number)>,
     /// Copy tensors that match no pattern to every rank, and accept patterns that match nothing
@@ -257,12 +257,12 @@ fn name_and_number(text: &str) -> Result<(String, Number), String> {
     Ok((name.into(), number))
 }
 
-/// A length, with spaces around it or none.
+/// A length, which may have spaces around it.
 fn length(text: &str) -> Result<i64, String> {
     text.trim().parse().map_err(|_| format!("{text:?} is not a whole number"))
 }
 
-/// A number of bytes, or of KiB, MiB or GiB, as 8M.
+/// A number of bytes, KiB, MiB or GiB, such as 8M.
 fn size(text: &str) -> Result<u64, String> {
     let short = text.strip_suffix("iB").unwrap_or(text);
     let units = [('K', 10), ('k', 10), ('M', 20), ('m', 20), ('G', 30), ('g', 30)];

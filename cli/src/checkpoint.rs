@@ -53,7 +53,7 @@ impl Model {
     }
 }
 
-/// A file that is read: where it is, where its tensors begin, and what tells that it has changed.
+/// A file that is read: its path, where its tensors begin, and how to find out whether it has changed.
 pub struct Source {
     pub path: PathBuf,
     pub data_begin: u64,

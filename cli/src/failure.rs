@@ -1,17 +1,17 @@
-//! What went wrong, by the exit code that tells it.
+//! Errors, by their exit codes.
 
 use std::fmt;
 
-/// The kinds that have an exit code of their own; everything else is 1.
+/// The kinds of errors that have their own exit code; that of all others is 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// The command line makes no sense, whatever the input is.
+    /// The command line is wrong, whatever the input contains.
     Usage = 2,
     /// An input is not what it should be.
     Invalid = 3,
     /// The operator's rules or the plan refuse the split.
     Refused = 4,
-    /// An output is there already.
+    /// An output already exists.
     Exists = 5,
     /// A signal to stop.
     Stopped = 130,
@@ -37,7 +37,7 @@ pub fn failure(kind: Kind, message: impl Into<String>) -> anyhow::Error {
     Failure { kind, message: message.into() }.into()
 }
 
-/// Gives up because the command line makes no sense.
+/// Gives up because the command line is wrong.
 macro_rules! usage {
     ($($message:tt)*) => {
         return Err($crate::failure::failure($crate::failure::Kind::Usage, format!($($message)*)))

@@ -16,7 +16,7 @@ use std::path::Path;
 /// Names longer than this are not aligned.
 const WIDEST: usize = 100;
 
-/// Shows what a file or a directory holds.
+/// Shows what a file or a directory contains.
 pub fn info(args: &Info) -> Result<()> {
     let input = &args.input;
     if let Some(manifest) = Manifest::read(input)? {

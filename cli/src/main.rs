@@ -6,13 +6,13 @@
 //! | `npy.rs`, `reshard.rs`, `map.rs`, `info.rs`, `pages.rs` | the subcommands |
 //! | `plan/` | plans: patterns and rules in, places of tensors out |
 //! | `config.rs` | the model's config.json |
-//! | `job.rs` | what shard, join and verify have in common: one set of files made of another |
-//! | `told.rs` | what they say about it |
+//! | `job.rs` | what shard, join and verify have in common: making one set of files from another |
+//! | `told.rs` | their reports |
 //! | `checkpoint.rs`, `shards.rs`, `order.rs` | safetensors files, whole and sharded, and which rank is which |
 //! | `transfer.rs` | the bytes of one tensor, from ranks to ranks |
-//! | `split.rs` | the door to libsplit's C functions |
-//! | `staging.rs` | temporary names, then the outputs' own |
-//! | `failure.rs`, `report.rs`, `progress.rs`, `signals.rs` | what the user is told, and when to stop |
+//! | `split.rs` | calls of libsplit's C functions |
+//! | `staging.rs` | outputs have temporary names until all of them are complete |
+//! | `failure.rs`, `report.rs`, `progress.rs`, `signals.rs` | messages to the user, and when to stop |
 
 mod args;
 mod checkpoint;
@@ -40,7 +40,7 @@ use clap::Parser;
 use rustix::process::{getrlimit, setrlimit, Resource, Rlimit};
 use std::process::ExitCode;
 
-/// Every rank has a file that is open, and the usual limit is far below what the system allows.
+/// Raises the limit of open files: every rank has one, and the usual limit is far below what the system allows.
 fn allow_open_files() {
     let limit = getrlimit(Resource::Nofile);
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });

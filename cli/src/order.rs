@@ -14,10 +14,10 @@ const KEYS: [&str; 4] = ["libsplit.rank", "libsplit.ranks", "libsplit.plan", "li
 pub struct Mark {
     pub rank: usize,
     pub ranks: usize,
-    /// What tells the plan from others.
+    /// A fingerprint of the plan.
     pub plan: String,
-    /// What tells the whole file from others: a hash of its tensors' checksums. In a header that has just
-    /// been made, it is as many zeros.
+    /// A fingerprint of the whole file: a hash of its tensors' checksums. In a header that has just been
+    /// made, it consists of as many zeros.
     pub model: String,
 }
 

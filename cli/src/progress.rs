@@ -1,10 +1,10 @@
-//! A bar on the terminal, once the work has gone on for a while.
+//! A progress bar on the terminal, for work that takes longer than a moment.
 
 use indicatif::{ProgressBar, ProgressStyle};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// How far a job is. indicatif draws nothing where standard error is no terminal.
+/// The progress of a job. indicatif draws nothing if standard error is not a terminal.
 pub struct Progress {
     bar: ProgressBar,
     since: Instant,

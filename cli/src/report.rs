@@ -1,4 +1,4 @@
-//! What the user is told.
+//! Messages and reports to the user.
 
 use crate::failure;
 use anyhow::{Context, Result};
@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::io::{self, BufWriter, Write};
 
-/// Writes to standard output. A reader that has seen enough is not an error.
+/// Writes to standard output. It is not an error if the reader has closed the pipe.
 pub fn print(text: &str) -> Result<()> {
     print_by(|out| out.write_all(visible(text).as_bytes()))
 }
@@ -33,15 +33,15 @@ pub fn print_by(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<
     }
 }
 
-/// Tells the user what may be a mistake.
+/// Warns the user of a possible mistake.
 pub fn warn(message: &str) {
     let style = clap::builder::styling::AnsiColor::Yellow.on_default().bold();
     let _ = writeln!(anstream::stderr(), "{style}warning:{style:#} {}", visible(message));
 }
 
-/// Reports an error, as JSON if the program is asked for that.
+/// Reports an error, as JSON on request.
 pub fn error(error: &anyhow::Error, is_json: bool) {
-    // A signal has to do with nothing that was being done just then.
+    // The context of the interrupted work has nothing to do with a signal.
     let is_stopped = failure::exit_code(error) == failure::Kind::Stopped as u8;
     let message = if is_stopped { error.root_cause().to_string() } else { format!("{error:#}") };
     if is_json {
@@ -80,7 +80,7 @@ pub fn many(count: usize, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
-/// Names in a line of text: those that differ in a number only are given once.
+/// Names in a line of text: names that differ only in a number are listed once.
 pub fn kinds(names: &[&str], what: &str) -> String {
     const MOST: usize = 8;
     let mut order = Vec::new();
@@ -106,7 +106,7 @@ pub fn kinds(names: &[&str], what: &str) -> String {
     text
 }
 
-/// A name with `N` in the place of each component that is a number.
+/// A name with `N` in place of each component that is a number.
 pub fn kind(name: &str) -> String {
     let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
     let parts = name.split('.').map(|part| if is_number(part) { "N" } else { part });

@@ -183,7 +183,7 @@ impl Chosen {
     }
 }
 
-/// The small files of a model: what lies beside its config.json and is not weights.
+/// The small files of a model: everything beside its config.json except weights.
 fn small_files(directory: &Path) -> Result<Vec<String>> {
     const LARGEST_BYTES: u64 = 64 << 20;
     const ENDINGS: [&str; 7] = ["json", "txt", "model", "jinja", "py", "tiktoken", "md"];

@@ -322,7 +322,7 @@ impl Shards {
     }
 }
 
-/// What tells one plan with its numbers from another.
+/// A fingerprint of a plan with its numbers.
 pub fn fingerprint(plan: &Plan, values: &Values) -> String {
     let text = format!("{}\n{}", plan.text, serde_json::json!(values));
     format!("{:016x}", XxHash3_64::oneshot(text.as_bytes()))
@@ -334,7 +334,7 @@ fn models(rank: &Checkpoint) -> Result<Option<Vec<String>>> {
     rank.model.files.iter().map(model).collect()
 }
 
-/// What tells a file of a model from others.
+/// A fingerprint of a file of a model.
 pub fn model_of(checksums: &Checksums) -> String {
     format!("{:016x}", XxHash3_64::oneshot(serde_json::json!(checksums).to_string().as_bytes()))
 }

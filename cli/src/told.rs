@@ -12,7 +12,7 @@ use serde_json::json;
 use std::collections::HashMap;
 use std::path::Path;
 
-/// What the user is told.
+/// What is reported to the user.
 pub struct Told<'a> {
     pub job: &'a Job<'a>,
     pub shards: &'a Shards,

@@ -93,7 +93,7 @@ class Npy(ToolTest):
         return self.out / f"array_{index}.npy"
 
     def assert_splits(self, options, expected, **limits):
-        """The tool succeeds, tells and makes the expected arrays, and nothing else."""
+        """The tool succeeds, and reports and makes the expected arrays, and nothing else."""
         run = self.split(options, **limits)
         self.assert_succeeds(run)
         lines = run.stdout.splitlines()
@@ -330,7 +330,7 @@ class Npy(ToolTest):
             header = f"{{'descr': '{spelt}', 'fortran_order': False, 'shape': (4,)}}\n"
             self.save_bytes(header.encode(), bytes(64))
             run = self.split("--parts 2")
-            self.assert_fails(run, INVALID, spelt, "not one that NumPy knows")
+            self.assert_fails(run, INVALID, spelt, "not built into NumPy")
             self.assertNotIn("object", run.stderr)
 
     def test_names_that_are_not_utf_8(self):

@@ -72,7 +72,7 @@ def awq(name, out, inputs):
 
 
 def weight(of, name):
-    """A weight [out, in] as the numbers that it stands for."""
+    """Returns a weight [out, in] as the numbers that it represents."""
     if (found := of.get(f"{name}.weight")) is not None:
         found = found.astype("f8")
         scale = of.get(f"{name}.weight_scale", of.get(f"{name}.weight_scale_inv"))

@@ -76,7 +76,7 @@ def summary(comment, name, known):
 
 
 def declarations(header):
-    """(kind, name, code, comment) of everything that has a comment of its own."""
+    """Yields (kind, name, code, comment) of everything that has its own comment."""
     for match in COMMENT.finditer(header):
         rest = header[match.end() :]
         if found := re.match(r"typedef struct (\w+) \{.*?^\} \1;", rest, re.S | re.M):
@@ -96,7 +96,7 @@ def declarations(header):
 
 
 def plain(comment, known=frozenset()):
-    """The comment as lines of Markdown: without stars, 'x' as code, known names as links. Indented
+    """Returns the comment as lines of Markdown: without stars, 'x' as code, known names as links. Indented
     text stays as it is, except for lists."""
     lines = [re.sub(r"^ ?\* ?", "", line.rstrip()) for line in comment.strip("\n").split("\n")]
     text = "\n".join(line for line in lines if not line.startswith("SPDX-"))

@@ -43,7 +43,7 @@ def _dedent(code):
 
 
 def documented(text):
-    """(indentation, declaration, lines of the comment) of what is public and has a comment."""
+    """Yields (indentation, declaration, lines of the comment) of what is public and has a comment."""
     hidden = False
     position = 0
     for match in COMMENTED.finditer(text):
@@ -68,7 +68,7 @@ def in_markdown(comment):
 
 
 def declaration(code, indent):
-    """Up to the body, without initializers and without template parameters that only constrain."""
+    """Returns the code up to the body, without initializers and template parameters that only constrain."""
     code = re.sub(rf"^{indent}", "", code, flags=re.M)
     if code.startswith("enum"):
         return re.sub(r" += LIBSPLIT_\w+", "", code[: code.index("};") + 2])
@@ -84,7 +84,7 @@ def declaration(code, indent):
     depth = 0
     for at, mark in enumerate(code):
         depth += (mark in "(") - (mark in ")")
-        is_default = code[at : at + 3] in ("{},", "{})")  # of a parameter
+        is_default = code[at : at + 3] in ("{},", "{})")  # a parameter's default
         is_initializer = mark == ":" and code[at - 1] == " " and not code.startswith(TYPES)
         if depth == 0 and (mark in ";{" or is_initializer) and not is_default:
             return re.sub(r"\s+: .*|\s+$", "", code[:at]) + ";"
@@ -101,7 +101,7 @@ def _closing(code, at, pair):
 
 
 def _split(parameters):
-    """At commas outside brackets."""
+    """Splits at commas outside brackets."""
     parts, depth = [""], 0
     for mark in parameters:
         depth += (mark in "<(") - (mark in ">)")

@@ -1,4 +1,4 @@
-"""Every status: provoked by a wrong call, with the message and the remedy."""
+"""Every status, provoked by a wrong call, with its message and the remedy."""
 
 import ctypes
 import pathlib
@@ -11,7 +11,7 @@ HEADER = pathlib.Path(__file__).resolve().parents[2] / "include/libsplit.h"
 
 
 class Call:
-    """Split-18 of a float32 [2, 6] into two halves on axis 1, for a recipe to spoil."""
+    """Split-18 of a float32 [2, 6] into two halves on axis 1, for a mistake to spoil."""
 
     def __init__(self, shape=(2, 6), dtype="float32", split=None, split_dtype="int64"):
         size = 4 * 2**20 if max(shape) > 6 else 64
@@ -48,7 +48,7 @@ class Call:
 
 
 def spoilt(function="infer", late=None, **fields):
-    """A wrong call: sets fields of its input (input_...) or parameters, or what Call takes."""
+    """Makes a wrong call by setting fields of its input (input_...), parameters, or arguments of Call."""
     def provoke():
         takes = {name: fields[name] for name in ("shape", "dtype", "split") if name in fields}
         call = Call(**takes)

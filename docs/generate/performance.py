@@ -15,7 +15,7 @@ TITLES = {"numpy": "NumPy", "cv2": "OpenCV"}
 
 
 def summary(results):
-    """The splits of SUMMARY on each CPU: how many times libsplit's time the peers take."""
+    """Returns the splits of SUMMARY on each CPU, with the peers' times relative to libsplit's."""
     peers = PEERS[1:]
     lines = [f"| Split | CPU | {' | '.join(TITLES.get(peer, peer) for peer in peers)} |",
              "| --- | --- |" + " ---: |" * len(peers)]
@@ -30,7 +30,7 @@ def summary(results):
 
 
 def tables(results, out):
-    """bench/results holds the files of one run, or a directory for each CPU."""
+    """Returns a table and a chart for each CPU whose results are in bench/results."""
     lines = []
     for file in sorted(results.rglob("results.csv")):
         name = cpu(file.parent.name)
@@ -46,12 +46,12 @@ def tables(results, out):
 
 
 def cpu(name):
-    """As people write it: "Zen 4" for zen4."""
+    """Returns the name that people use, such as "Zen 4" for zen4."""
     return " ".join(re.findall(r"[a-z]+|\d+", name)).title()
 
 
 def rows(file):
-    """The results for one thread and aligned outputs: by workload, then by competitor."""
+    """Returns the results for one thread and aligned outputs, by workload and then by competitor."""
     found = {}
     with open(file, newline="") as lines:
         for row in csv.DictReader(lines):
@@ -61,7 +61,7 @@ def rows(file):
 
 
 def versions(measured):
-    """Which releases were measured."""
+    """Returns which releases were measured."""
     found = {peer: row["version"] for competitors in measured.values()
              for peer, row in competitors.items()}
     names = [f"{TITLES.get(peer, peer)} {found[peer]}" for peer in PEERS[1:] if peer in found]
@@ -69,7 +69,7 @@ def versions(measured):
 
 
 def ratio(measured, peer):
-    """How many times libsplit's time a peer takes, two digits of it; "wrong" if its results are."""
+    """Returns a peer's time relative to libsplit's with two digits; "wrong" if its results are wrong."""
     if peer not in measured:
         return "–"
     if measured[peer]["right"] != "True":

@@ -1,4 +1,4 @@
-"""Pictures of what goes where. The library says where the pieces are; none is drawn by hand."""
+"""Pictures of where the pieces go. The library says where that is; none is drawn by hand."""
 
 import ctypes
 import itertools
@@ -14,8 +14,8 @@ INK, PALE = "#333333", "#f4f4f4"
 
 
 def places(first=0, strides=None, **fields):
-    """The element numbers of each piece, in the piece's order, as libsplit_view returns them. The input
-    begins at element 'first' of its memory."""
+    """Returns the element numbers of each piece, in the piece's order, as libsplit_view gives them. The
+    input begins at element 'first' of its memory."""
     case = Case(name="", **fields)
     bits = DTYPES[case.dtype][1]
     memory = c.memory(case)
@@ -149,7 +149,7 @@ def matrix(title, rows, columns, name=lambda i: i, palette=COLOURS, **fields):
 
 
 def bars(title, cases):
-    """One way to split on each line, as a bar cut into its pieces."""
+    """One way to split per line, as a bar that is cut into its pieces."""
     left, line = 330, CELL + 6
     drawing = Drawing(left + 8 * CELL + 20, 30 + line * len(cases), title)
     drawing.text(10, 18, title)

@@ -5,12 +5,12 @@ import re
 
 from generate.api import QUOTED
 
-# A doc comment, its attributes, and what they belong to.
+# A doc comment, its attributes, and the item that they belong to.
 ITEM = re.compile(r"((?:^ *///.*\n)+)((?: *#\[[^\]]*\]\n)*) *(?:pub )?(fn|struct) (\w+)", re.M)
 
 
 def page(package, stub, sources):
-    """The page of what __init__.py, 'package', makes public."""
+    """Returns the page of everything that __init__.py, 'package', makes public."""
     docs = {}
     for source in sources:
         docs |= docstrings(source)
@@ -83,7 +83,7 @@ def signature(arguments, skip):
 
 
 def docstrings(source):
-    """The docstrings of what a Rust file shows to Python, by name."""
+    """Returns the docstrings of what a Rust file exports to Python, by name."""
     found = {}
     owners = [
         (match.start(), match[1]) for match in re.finditer(r"#\[pymethods\]\nimpl (\w+)", source)
@@ -101,7 +101,7 @@ def docstrings(source):
 
 
 def text(docstring):
-    """As Markdown: examples, and what is in quotes, are code."""
+    """Converts a docstring to Markdown: examples, and text in quotes, become code."""
     parts = re.split(r"^(>>> .*(?:\n.+)*)", docstring.strip(), flags=re.M)
     parts[::2] = [QUOTED.sub(r"`\1`", part.replace("``", "`")) for part in parts[::2]]
     parts[1::2] = [f"```pycon\n{part}\n```" for part in parts[1::2]]

@@ -1,4 +1,4 @@
-"""7 into 3 under every operator and version, as the library splits it."""
+"""7 into 3 with every operator and version, as the library splits it."""
 
 import sys
 
@@ -13,7 +13,7 @@ OPERATORS = [
 
 
 def asked(op, version):
-    """Yields what 7 into 3 can mean: how to ask for it, and the case."""
+    """Yields what 7 into 3 can mean: how to request it, and the case."""
     case = dict(op=op, opset=version, dtype="float32", input_shape=[7], axis=0)
     if op == "Split" and version < 18:
         yield "3 outputs, no lengths", dict(case, n_outputs=3)

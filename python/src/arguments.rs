@@ -70,7 +70,7 @@ pub fn from_arguments(
 pub fn whole(value: &Bound<'_, PyAny>) -> PyResult<i64> {
     value.extract().map_err(|error: PyErr| {
         if error.is_instance_of::<PyOverflowError>(value.py()) {
-            return PyValueError::new_err(format!("{value} is beyond 64 bits"));
+            return PyValueError::new_err(format!("{value} does not fit in 64 bits"));
         }
         error
     })
@@ -100,7 +100,9 @@ fn integer(value: &Bound<'_, PyAny>, argument: &str) -> Option<PyResult<i64>> {
     }
     match value.extract::<i64>() {
         Err(_) if !value.is_instance_of::<PyInt>() => None,
-        Err(_) => Some(Err(PyValueError::new_err(format!("{argument} {value} is beyond 64 bits")))),
+        Err(_) => {
+            Some(Err(PyValueError::new_err(format!("{argument} {value} does not fit in 64 bits"))))
+        }
         number => Some(number),
     }
 }
@@ -116,7 +118,7 @@ pub fn in_order<'py>(
         for kind in [intern!(py, "Set"), intern!(py, "Mapping")] {
             if value.is_instance(&kinds.getattr(kind)?)? {
                 return Err(PyTypeError::new_err(format!(
-                    "{argument} is of {}, whose order does not count: pass a list",
+                    "{argument} has type {}, which is not a sequence: pass a list",
                     value.get_type()
                 )));
             }
@@ -138,7 +140,7 @@ fn list(value: &Bound<'_, PyAny>, argument: &str) -> PyResult<SmallVec<[i64; 8]>
     if is_text || value.get_type().getattr_opt(intern!(value.py(), "__iter__"))?.is_none() {
         let kind = value.get_type();
         return Err(PyTypeError::new_err(format!(
-            "{argument} is of {kind}: pass a whole number or a list of lengths"
+            "{argument} has type {kind}: pass a whole number or a list of lengths"
         )));
     }
     let items = in_order(value, argument)?;
@@ -148,7 +150,7 @@ fn list(value: &Bound<'_, PyAny>, argument: &str) -> PyResult<SmallVec<[i64; 8]>
 fn length(item: &Bound<'_, PyAny>, argument: &str, index: usize) -> PyResult<i64> {
     item.extract().map_err(|error: PyErr| {
         if error.is_instance_of::<PyOverflowError>(item.py()) {
-            let message = format!("{argument}[{index}] {item} is beyond 64 bits");
+            let message = format!("{argument}[{index}] {item} does not fit in 64 bits");
             return PyValueError::new_err(message);
         }
         if !error.is_instance_of::<PyTypeError>(item.py()) {
@@ -156,8 +158,7 @@ fn length(item: &Bound<'_, PyAny>, argument: &str, index: usize) -> PyResult<i64
         }
         let kind = item.get_type();
         PyTypeError::new_err(format!(
-            "{argument}[{index}] is of {kind}, which cannot be interpreted as an integer: lengths \
-             are counts of elements, pass int"
+            "{argument}[{index}] has type {kind}, but lengths are numbers of elements: pass int"
         ))
     })
 }

@@ -293,5 +293,5 @@ fn in_python(message: &str, rule: &Rule) -> String {
 }
 
 pub fn no_memory() -> PyErr {
-    PyMemoryError::new_err("no memory for so many pieces: use fewer")
+    PyMemoryError::new_err("not enough memory for so many pieces: make fewer")
 }

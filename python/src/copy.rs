@@ -67,7 +67,7 @@ pub fn copy_to_targets(
     let count = call::count(&prepared.input.tensor(), &prepared.rule)?;
     if targets.len() != count {
         return Err(PyValueError::new_err(format!(
-            "out has {} entries, the split gives {count} pieces: pass as many, None where unwanted",
+            "out has {} entries, but the split gives {count} pieces: pass one for each, or None to skip it",
             targets.len()
         )));
     }
@@ -127,7 +127,7 @@ pub fn target<'py>(
     target.check_copies()?;
     if !target.same_elements(x)? {
         return Err(PyTypeError::new_err(format!(
-            "{argument} has dtype {}, x has {}: splitting does not convert",
+            "{argument} has dtype {}, but x has {}: splitting does not convert",
             target.dtype_name()?,
             x.dtype_name()?
         )));

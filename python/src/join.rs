@@ -55,7 +55,7 @@ impl<'py> Whole<'py> {
         }
         let Some(axis) = call::axis(rank, axis) else {
             return Err(PyValueError::new_err(format!(
-                "axis {axis} is outside [-{rank}, {}] of rank {rank}: choose one inside",
+                "axis {axis} is outside [-{rank}, {}] of rank {rank}: choose one in this range",
                 extent(rank) - 1
             )));
         };
@@ -78,7 +78,7 @@ impl<'py> Whole<'py> {
         piece.check_copies()?;
         if !piece.same_elements(first)? {
             return Err(PyTypeError::new_err(format!(
-                "pieces[{index}] has dtype {}, pieces[0] has {}: joining does not convert",
+                "pieces[{index}] has dtype {}, but pieces[0] has {}: joining does not convert",
                 piece.dtype_name()?,
                 first.dtype_name()?
             )));
@@ -95,7 +95,7 @@ impl<'py> Whole<'py> {
                 format!("all extents except that of axis {axis} must be the same")
             };
             return Err(PyValueError::new_err(format!(
-                "pieces[{index}] has shape {shape:?}, pieces[0] has {wanted:?}: {rule}"
+                "pieces[{index}] has shape {shape:?}, but pieces[0] has {wanted:?}: {rule}"
             )));
         }
         if !self.is_new {
@@ -126,7 +126,7 @@ impl<'py> Whole<'py> {
             let out = target(first, object, "out")?;
             if out.shape() != &shape[..] {
                 return Err(PyValueError::new_err(format!(
-                    "out has shape {:?}, the pieces make {:?}: pass an array of that shape",
+                    "out has shape {:?}, but the joined pieces have {:?}: pass an array of that shape",
                     out.shape(),
                     &shape[..]
                 )));

@@ -169,8 +169,8 @@ impl<'py> Array<'py> {
         }
         let dtype = self.object.getattr(intern!(self.object.py(), "dtype"))?;
         Err(PyTypeError::new_err(format!(
-            "elements of dtype {dtype} refer to memory outside of the array, which is not copied \
-             byte by byte: take views by libsplit.split and copy those"
+            "elements of dtype {dtype} refer to memory outside the array, which libsplit cannot \
+             copy: make views with libsplit.split and copy those"
         )))
     }
 
@@ -234,7 +234,7 @@ pub fn lengths(value: &Bound<'_, PyAny>) -> PyResult<Option<Lengths>> {
     let dtype = array.dtype()?.filter(|dtype| usize::from(dtype.bits) == 8 * array.item);
     let Some(number) = dtype.and_then(|dtype| dtype.onnx) else {
         let kind = value.getattr(intern!(value.py(), "dtype"))?;
-        return Err(PyValueError::new_err(format!("lengths of dtype {kind}: use int64")));
+        return Err(PyValueError::new_err(format!("the lengths have dtype {kind}: use int64")));
     };
     let bytes = value.call_method0(intern!(value.py(), "tobytes"))?.extract()?;
     let (shape, dtype) = (array.shape().to_vec(), libsplit_dtype(number));

@@ -42,7 +42,8 @@ fn rule(fields: Fields, sizes: Sizes) -> PyResult<Rule> {
     let (op, opset, axis, num_outputs, keepdims, clamp_uneven, typed, argument) = fields;
     let known = ["split", "split_lengths", "parts_or_lengths"];
     let argument = known.into_iter().find(|known| **known == argument);
-    let damaged = || PyValueError::new_err("the pickle is of another version of libsplit");
+    let damaged =
+        || PyValueError::new_err("the pickle was made by a different version of libsplit");
     let lengths = match sizes {
         (None, None, None) => Lengths::Absent,
         (Some(length), None, None) => Lengths::Scalar(length),

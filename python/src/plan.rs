@@ -237,7 +237,7 @@ impl Plan {
         let sample = Source::of(self.sample.bind(py), "x")?;
         if !sample.same_elements(x)? {
             return Err(PyTypeError::new_err(format!(
-                "x has dtype {}, the plan is for {}: make a plan for this",
+                "x has dtype {}, but the plan is for {}: make a plan for this dtype",
                 x.dtype_name()?,
                 sample.dtype_name()?
             )));
@@ -245,7 +245,7 @@ impl Plan {
         let described = x.describe(self.in_bytes);
         if described.shape != self.input.shape {
             return Err(PyValueError::new_err(format!(
-                "x has shape {:?}, the plan is for {:?}: make a plan for this",
+                "x has shape {:?}, but the plan is for {:?}: make a plan for this shape",
                 x.shape(),
                 &self.input.shape[..self.input.shape.len() - usize::from(self.in_bytes)]
             )));

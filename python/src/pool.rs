@@ -19,7 +19,7 @@ pub fn executor(threads: Option<i64>) -> PyResult<Option<libsplit_executor>> {
         None | Some(1) => return Ok(None),
         Some(0) => 0,
         Some(threads) => u32::try_from(threads).map_err(|_| {
-            let least = "at least 0 is needed: 0 for every CPU, None for the calling thread";
+            let least = "but must be at least 0: 0 means one per CPU, None the calling thread";
             PyValueError::new_err(format!("threads is {threads}, {least}"))
         })?,
     };
@@ -41,7 +41,7 @@ fn pool() -> PyResult<&'static ThreadPool> {
             .num_threads(available_parallelism().map_or(1, NonZero::get))
             .thread_name(|index| format!("libsplit-{index}"))
             .build()
-            .map_err(|error| PyRuntimeError::new_err(format!("no threads: {error}")))?;
+            .map_err(|error| PyRuntimeError::new_err(format!("cannot start threads: {error}")))?;
         let made = Box::into_raw(Box::new(made));
         let order = Ordering::AcqRel;
         pool = match POOL.compare_exchange(pool, made, order, Ordering::Acquire) {

@@ -282,8 +282,8 @@ fn refused(from_dlpack: &Bound<'_, PyAny>, piece: &Tensor, error: PyErr) -> PyEr
     let library = module.split('.').next().unwrap_or_default().trim_start_matches('_');
     let Described { shape, strides, .. } = piece.described();
     let better = PyBufferError::new_err(format!(
-        "{library} does not take a view of shape {shape:?} with strides {strides:?}, which is not \
-         packed: take copies by libsplit.copy"
+        "{library} accepts only packed tensors, and this view of shape {shape:?} has strides \
+         {strides:?}: use libsplit.copy"
     ));
     better.set_cause(py, Some(error));
     better

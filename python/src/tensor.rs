@@ -241,7 +241,7 @@ impl Tensor {
         bit_offset: u32,
     ) -> PyResult<Self> {
         if shape.len() != strides.len() {
-            return Err(PyValueError::new_err("as many strides as extents are needed"));
+            return Err(PyValueError::new_err("there must be as many strides as extents"));
         }
         let described = Described {
             // In the middle of all addresses, so that strides may lead either way.
@@ -286,8 +286,8 @@ impl Tensor {
         }
         let DLDevice { device_type: DLDeviceType(kind), device_id } = self.device;
         Err(PyBufferError::new_err(format!(
-            "the tensor is on device ({kind}, {device_id}), copies are made on the CPU (1, 0): \
-             take views by libsplit.split and copy those there"
+            "the tensor is on device ({kind}, {device_id}), but copies are made on the CPU (1, 0): \
+             make views with libsplit.split and copy those on the device"
         )))
     }
 
@@ -392,8 +392,8 @@ impl Tensor {
         let Described { data, bit_offset, shape, strides, .. } = &self.described;
         if *bit_offset != 0 {
             return Err(PyBufferError::new_err(format!(
-                "the tensor begins {bit_offset} bits into a byte, which DLPack cannot express: take a \
-                 copy by libsplit.copy"
+                "the tensor begins {bit_offset} bits into a byte, which DLPack cannot express: make \
+                 a copy with libsplit.copy"
             )));
         }
         let prepared = Dynamic::new(&shape[..], &strides[..]).prepare_as::<M>();
@@ -419,7 +419,7 @@ impl Tensor {
             producer.bind(py).call_method(intern!(py, "__dlpack__"), (), Some(&arguments))?;
             return Ok(());
         }
-        let message = format!("stream is {stream}, on the CPU there are none: pass None");
+        let message = format!("stream is {stream}, but the CPU has no streams: pass None");
         Err(PyValueError::new_err(message))
     }
 }
@@ -489,7 +489,7 @@ impl Tensor {
         let name = tensor.dtype.name;
         if tensor.dtype.bits < 8 {
             return Err(PyTypeError::new_err(format!(
-                "NumPy has no packed {name}: take the bytes by numpy.from_dlpack(tensor.bytes())"
+                "NumPy has no packed {name}: get the bytes with numpy.from_dlpack(tensor.bytes())"
             )));
         }
         let dtype = py.import("numpy")?.getattr("dtype")?;
@@ -559,7 +559,7 @@ impl Tensor {
 /// The error for an object that is not a tensor.
 pub fn no_tensor(object: &Bound<'_, PyAny>, argument: &str) -> PyErr {
     PyTypeError::new_err(format!(
-        "{argument} is of {}: pass a NumPy array or a tensor with __dlpack__",
+        "{argument} has type {}: pass a NumPy array or a tensor with __dlpack__",
         object.get_type()
     ))
 }
@@ -581,8 +581,8 @@ fn read(tensor: &DLTensor) -> PyResult<(Described, &'static DType)> {
     let Some(dtype) = DType::from_dlpack(tensor.dtype) else {
         let DLDataTypeCode(code) = tensor.dtype.code;
         return Err(PyTypeError::new_err(format!(
-            "the tensor's elements are of DLPack's code {code} with {} bits and {} lanes, which \
-             libsplit does not take",
+            "the tensor's elements have DLPack's type code {code} with {} bits and {} lanes, which \
+             libsplit does not support",
             tensor.dtype.bits, tensor.dtype.lanes
         )));
     };

@@ -1,4 +1,4 @@
-"""DLPack capsules made by hand, so that they can be wrong."""
+"""DLPack capsules made by hand, which may be wrong."""
 
 import ctypes
 from typing import Any
@@ -42,7 +42,7 @@ class Versioned(ctypes.Structure):
     ]
 
 
-# Not ctypes.pythonapi, whose functions Warp declares otherwise for everybody.
+# Not ctypes.pythonapi, because Warp changes the declarations of its functions for everybody.
 _python = ctypes.PyDLL(None)
 _new = _python.PyCapsule_New
 _new.restype = ctypes.py_object
@@ -55,7 +55,7 @@ READ_ONLY, COPIED, PADDED = 1, 2, 4
 
 
 class Producer:
-    """Exports one tensor, described as asked for; counts what becomes of it."""
+    """Exports one tensor with the given description, and counts what happens to it."""
 
     def __init__(
         self,
@@ -107,14 +107,14 @@ class Producer:
 
 
 class Old(Producer):
-    """One from before versions, which knows no max_version."""
+    """A producer from before DLPack had versions, which does not know max_version."""
 
     def __dlpack__(self, *, stream: Any = None) -> Any:  # type: ignore[override]
         return super().__dlpack__(stream=stream)
 
 
 def read(capsule: Any) -> tuple[Any, Tensor]:
-    """What a capsule holds, while it holds it: the managed structure and its tensor."""
+    """Returns the managed structure in a capsule and its tensor, which are valid as long as the capsule."""
     legacy = '"dltensor"' in repr(capsule)
     kind, name = (Managed, b"dltensor") if legacy else (Versioned, b"dltensor_versioned")
     managed: Any = kind.from_address(_pointer(capsule, name))

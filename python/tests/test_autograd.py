@@ -1,4 +1,4 @@
-"""docs/autograd.md: what it says of frameworks, of those that are installed."""
+"""What docs/autograd.md says about the frameworks that are installed."""
 
 import contextlib
 import importlib
@@ -16,7 +16,7 @@ PAGE = pathlib.Path(__file__).parents[2] / "docs/autograd.md"
 
 
 def examples(language: str) -> list[tuple[str, str]]:
-    """Code, and what it prints."""
+    """Returns each block of code, and what it prints."""
     found = re.findall(rf"```{language}\n(.*?)```\n\n```text\n(.*?)```", PAGE.read_text(), re.DOTALL)
     return [(code, printed) for code, printed in found]
 
@@ -33,7 +33,7 @@ def run(code: str) -> str:
     return printed.getvalue()
 
 
-# `make test` does without the large ones.
+# `make test` does not install the large libraries.
 if importlib.util.find_spec("jax"):
     jax: Any = importlib.import_module("jax")
     jnp: Any = importlib.import_module("jax.numpy")

@@ -1,4 +1,4 @@
-"""Copies into memory of the caller's, threads, and Python's lock."""
+"""Copies into the caller's memory, threads, and Python's lock."""
 
 import subprocess
 import sys
@@ -33,13 +33,13 @@ def test_into_arrays_of_any_layout() -> None:
 @pytest.mark.parametrize(
     ("out", "error", "message"),
     [
-        ([np.empty(2)], ValueError, "out has 1 entries, the split gives 2 pieces"),
+        ([np.empty(2)], ValueError, "out has 1 entries, but the split gives 2 pieces"),
         ([np.empty(2)] * 3, ValueError, "out has 3 entries"),
         ([np.empty(2), np.empty(3)], ValueError, r"out\[1\].shape\[0\] is 3, the operator gives 2"),
         ([np.empty(2), np.empty((2, 1))], ValueError, r"out\[1\].rank is 2"),
-        ([np.empty(2), np.empty(2, "f4")], TypeError, r"out\[1\] has dtype float32, x has float64"),
+        ([np.empty(2), np.empty(2, "f4")], TypeError, r"out\[1\] has dtype float32, but x has float64"),
         ([np.empty(2), np.empty(2, ">f8")], TypeError, "splitting does not convert"),
-        ([np.empty(2), "two"], TypeError, r"out\[1\] is of <class 'str'>"),
+        ([np.empty(2), "two"], TypeError, r"out\[1\] has type <class 'str'>"),
         ([np.broadcast_to(1.0, 2), None], ValueError, r"out\[0\] is read-only"),
         (None, None, ""),
     ],
@@ -78,7 +78,7 @@ def test_threads(threads: int | None) -> None:
 
 def test_wrong_numbers_of_threads() -> None:
     for wrong in -1, 2**40:
-        with pytest.raises(ValueError, match=f"threads is {wrong}, at least 0 is needed"):
+        with pytest.raises(ValueError, match=f"threads is {wrong}, but must be at least 0"):
             libsplit.copy(np.arange(2), 2, threads=wrong)
 
 
@@ -108,11 +108,11 @@ def test_lock_is_free_during_large_copies() -> None:
     def other() -> None:
         while not done.is_set():
             turns.append(1)
-            time.sleep(0)  # lets go of the lock
+            time.sleep(0)  # releases the lock
 
     thread = threading.Thread(target=other)
     interval = sys.getswitchinterval()
-    sys.setswitchinterval(60)  # nobody is asked to let go
+    sys.setswitchinterval(60)  # no thread is asked to release it
     try:
         thread.start()
         for _ in range(200):  # on a busy machine the other thread may miss a turn
@@ -134,7 +134,7 @@ import numpy as np
 import libsplit
 
 x = np.random.default_rng(3).random(1 << 18)
-libsplit.copy(x, 2, threads=0)  # the parent has threads now
+libsplit.copy(x, 2, threads=0)  # now the parent has threads
 child = os.fork()
 if child == 0:
     same = np.array_equal(np.concatenate(libsplit.copy(x, 2, threads=0)), x)

@@ -1,4 +1,4 @@
-"""Producers whose deleters are Python's, under exceptions that are on their way."""
+"""Producers whose deleters are written in Python, while an exception is pending."""
 
 import gc
 import importlib
@@ -54,7 +54,7 @@ def test_the_exception_arrives(make: Callable[[], Any]) -> None:
             [libsplit.Tensor(make()).__dlpack__(max_version=(1, 0)), 1 / 0]
         with pytest.raises(ValueError, match="does not divide"):
             libsplit.Plan(libsplit.Tensor(make()), 4)
-        with pytest.raises(TypeError, match="parts_or_lengths is of"):
+        with pytest.raises(TypeError, match="parts_or_lengths has type"):
             libsplit.copy(make(), "two")  # type: ignore[arg-type]
     gc.collect()
 
@@ -85,12 +85,12 @@ def test_a_deleter_that_raises() -> None:
         [libsplit.Tensor(KEPT[-1]), 1 / 0]
 
 
-# `make test` does without the large ones.
+# `make test` does not install the large libraries.
 if importlib.util.find_spec("jax"):
     jnp: Any = importlib.import_module("jax.numpy")
 
     def test_deleters_while_a_library_lets_go_of_the_interpreter() -> None:
-        # JAX frees what is left over when it exports, within our call, and without the interpreter.
+        # When JAX exports, it frees what is left over, within our call and without the interpreter's lock.
         x = jnp.arange(8.0)
         for source in x, VALUES:
             for _ in range(20):

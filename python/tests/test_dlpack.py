@@ -1,4 +1,4 @@
-"""Tensors of other libraries, by DLPack: real partners, and ones that misbehave."""
+"""Tensors of other libraries through DLPack: real partners, and partners that misbehave."""
 
 import gc
 import importlib
@@ -38,7 +38,7 @@ PARTNERS = {
         np.from_dlpack,
     ),
 }
-# `make test` does without the large ones.
+# `make test` does not install the large libraries.
 jnp: Any = None
 if importlib.util.find_spec("jax"):
     jnp = importlib.import_module("jax.numpy")
@@ -50,6 +50,24 @@ if importlib.util.find_spec("pyarrow"):
     pa = importlib.import_module("pyarrow")
     PARTNERS["pyarrow"] = Partner(
         of_arrow, pa.Array, lambda x: int(x.buffers()[1].address) + x.offset * 4
+    )
+if importlib.util.find_spec("warp"):
+    warp: Any = importlib.import_module("warp")
+    warp.config.log_level = warp.LOG_WARNING
+    PARTNERS["warp"] = Partner(
+        lambda x: warp.array(x, dtype=warp.float32, device="cpu"),
+        warp.array,
+        lambda x: int(x.ptr),
+        lambda x: np.asarray(x.numpy()),
+    )
+if importlib.util.find_spec("tensorflow"):
+    tensorflow: Any = importlib.import_module("tensorflow")
+    # Its tensors have no from_dlpack, so pieces are libsplit's.
+    PARTNERS["tensorflow"] = Partner(
+        tensorflow.constant,
+        libsplit.Tensor,
+        lambda x: int(libsplit.Tensor(x).numpy().__array_interface__["data"][0]),
+        lambda x: libsplit.Tensor(x).numpy(),
     )
 needs_jax = pytest.mark.skipif(jnp is None, reason="JAX is not installed")
 needs_pyarrow = pytest.mark.skipif(pa is None, reason="PyArrow is not installed")
@@ -93,7 +111,7 @@ def test_partners_get_their_own_kind(partner: Partner) -> None:
         values[:16].tolist(), values[16:].tolist()]  # fmt: skip
     assert [partner.numpy(p).tolist() for p in copies] == [
         values[:5].tolist(), values[5:8].tolist(), values[8:].tolist()]  # fmt: skip
-    # 16 floats are 64 bytes: even JAX shares such a piece.
+    # 16 floats are 64 bytes, so even JAX shares such a piece.
     assert [partner.address(piece) - partner.address(x) for piece in pieces] == [0, 64]
     whole = libsplit.join(copies)
     assert isinstance(whole, partner.kind) and partner.numpy(whole).tolist() == values.tolist()
@@ -108,16 +126,16 @@ def test_pieces_outlive_their_source(partner: Partner) -> None:
     del x
     gc.collect()
     for _ in range(4):
-        np.full(1 << 16, -1, np.float32)  # would take freed memory
+        np.full(1 << 16, -1, np.float32)  # would reuse freed memory
     assert partner.numpy(pieces[1])[0] == 1 << 15
 
 
 @needs_jax
 def test_jax() -> None:
     x = jnp.arange(32.0).reshape(4, 8)
-    # JAX takes no strides, and says so in words of its own.
+    # JAX does not accept strides, and says so in its own words.
     for axis, strides in (1, r"\[8, 1\]"), (-1, r"\[8, 1\]"):
-        with pytest.raises(BufferError, match=f"jax does not take.*strides {strides}.*libsplit.copy"):
+        with pytest.raises(BufferError, match=f"jax accepts only packed.*strides {strides}.*libsplit.copy"):
             libsplit.split(x, 2, axis=axis)
     columns = libsplit.copy(x, 2, axis=1)
     assert np.array_equal(np.asarray(columns[1]), np.asarray(x)[:, 4:])
@@ -126,7 +144,7 @@ def test_jax() -> None:
             libsplit.split(x.astype(dtype), 2))  # fmt: skip
         assert pieces[1].dtype == dtype and float(pieces[1][0, 0]) == 16
     with pytest.raises(ValueError, match="does not say that it may be written"):
-        libsplit.copy(x, 2, out=[jnp.zeros((2, 8)), None])  # JAX's arrays never change
+        libsplit.copy(x, 2, out=[jnp.zeros((2, 8)), None])  # JAX's arrays are immutable
 
 
 @needs_pyarrow
@@ -188,7 +206,7 @@ def test_requests_of_consumers() -> None:
     assert managed.flags & COPIED
     with pytest.raises(BufferError, match="cross-device"):
         tensor.__dlpack__(dl_device=(2, 0))
-    with pytest.raises(ValueError, match="stream is 7, on the CPU there are none"):
+    with pytest.raises(ValueError, match="stream is 7, but the CPU has no streams"):
         tensor.__dlpack__(stream=7)
 
 
@@ -207,7 +225,7 @@ def test_read_only_is_passed_on() -> None:
 
 def test_strides() -> None:
     values = np.arange(24, dtype=np.float32).reshape(4, 6)
-    for version in None, (1, 1), (1, 3):  # NULL = packed, of whatever version
+    for version in None, (1, 1), (1, 3):  # NULL means packed in every version
         x: Any = Producer(values.ctypes.data, [4, 6], None, version=version)
         assert np.array_equal(np.from_dlpack(libsplit.split(x, 2, axis=1)[1]), values[:, 3:])
     backwards: Any = Producer(values.ctypes.data, [4, 6], [-6, -1], byte_offset=23 * 4)
@@ -236,7 +254,7 @@ def test_strides() -> None:
         (Producer(1, [2], [1], dtype=(0, 4, 1), flags=PADDED), BufferError, "padded to whole"),
         (Producer(1, [1] * 65, [1] * 65), ValueError, "rank 65"),
         (Producer(1, [2], [2**62]), ValueError, "x.strides reach further"),
-        (Producer(1, [2**62, 2**62], None), MemoryError, "no memory"),
+        (Producer(1, [2**62, 2**62], None), MemoryError, "not enough memory"),
         (Producer(8, [0, 4], [2**62, 1]), None, ""),
     ],
 )
@@ -295,13 +313,13 @@ def test_a_consumer_that_raises() -> None:
 
 
 def test_another_device() -> None:
-    # Addresses that nothing can be read from: a view has no need to.
+    # Addresses that cannot be read, which a view does not need to do.
     x: Any = Producer(0x1000, [4, 6], [6, 1], device=(2, 1))
     pieces: list[Any] = libsplit.split(x, 2, axis=1)
     assert pieces[1].__dlpack_device__() == (2, 1)
     _, tensor = read(pieces[1].__dlpack__(stream=5))
     assert tensor.data == 0x1000 + 3 * 4 and (tensor.device.type, tensor.device.id) == (2, 1)
-    assert x.asked[-1] == {"stream": 5}  # the producer's to wait for
+    assert x.asked[-1] == {"stream": 5}  # the producer has to wait for it
     for wrong in (
         lambda: libsplit.copy(x, 2),
         lambda: libsplit.join(pieces),
@@ -370,8 +388,8 @@ def test_tensors_of_bytes() -> None:
     with pytest.raises(TypeError, match="'float6_e2m3fn', which libsplit does not know"):
         libsplit.Tensor(values, dtype="float6_e2m3fn")
     with pytest.raises(TypeError, match="DLPack has no elements of dtype int4"):
-        libsplit.Tensor(values.astype(ml_dtypes.int4))  # one a byte
-    with pytest.raises(TypeError, match="data is of <class 'bytes'>"):
+        libsplit.Tensor(values.astype(ml_dtypes.int4))  # one per byte
+    with pytest.raises(TypeError, match="data has type <class 'bytes'>"):
         libsplit.Tensor(b"bytes")  # type: ignore[arg-type]
 
 

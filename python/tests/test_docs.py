@@ -1,4 +1,4 @@
-"""The examples in docstrings and README run and give what they say."""
+"""The examples in the docstrings and the README run, and print what they say."""
 
 import doctest
 import pathlib

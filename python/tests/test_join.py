@@ -85,11 +85,11 @@ def test_wrong_pieces() -> None:
     nothing: list[Any] = []
     with pytest.raises(ValueError, match="pieces is empty"):
         libsplit.join(nothing)
-    with pytest.raises(ValueError, match=r"pieces\[1\] has shape \[2, 2\], pieces\[0\] has \[2, 3\]"):
+    with pytest.raises(ValueError, match=r"pieces\[1\] has shape \[2, 2\], but pieces\[0\] has \[2, 3\]"):
         libsplit.join([x, x[:, :2]])
     with pytest.raises(ValueError, match=r"pieces\[1\] has shape \[6\]"):
         libsplit.join([x, x.ravel()])
-    with pytest.raises(TypeError, match=r"pieces\[1\] has dtype int64, pieces\[0\] has float64"):
+    with pytest.raises(TypeError, match=r"pieces\[1\] has dtype int64, but pieces\[0\] has float64"):
         libsplit.join([x, x.astype(int)])
     with pytest.raises(ValueError, match=r"axis 2 is outside \[-2, 1\]"):
         libsplit.join([x, x], axis=2)
@@ -99,9 +99,9 @@ def test_wrong_pieces() -> None:
         libsplit.stack([x, x], axis=3)
     with pytest.raises(ValueError, match=r"pieces\[1\] has shape \[2, 2\].*libsplit.join"):
         libsplit.stack([x, x[:, :2]])
-    with pytest.raises(TypeError, match="whose order does not count"):
+    with pytest.raises(TypeError, match="which is not a sequence"):
         libsplit.join({1: x})  # type: ignore[arg-type, type-var, unused-ignore]
-    with pytest.raises(ValueError, match=r"out has shape \[2, 3\], the pieces make \[4, 3\]"):
+    with pytest.raises(ValueError, match=r"out has shape \[2, 3\], but the joined pieces have \[4, 3\]"):
         libsplit.join([x, x], out=np.empty((2, 3)))
     with pytest.raises(TypeError, match="out has dtype float32"):
         libsplit.join([x, x], out=np.empty((4, 3), np.float32))

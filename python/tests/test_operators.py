@@ -1,4 +1,4 @@
-"""The operators by their own names: ONNX's own cases, versions, element types."""
+"""The operators called by their names: ONNX's own cases, versions, element types."""
 
 import json
 import pathlib
@@ -64,7 +64,7 @@ def test_onnx_shape_cases(case: dict[str, Any]) -> None:
     else:
         outputs = libsplit.infer(shape, operator(case), dtype=case["dtype"])
         for got, want in zip(outputs, case["outputs"], strict=True):
-            # libsplit keeps lengths that ONNX forgets on an unknown extent.
+            # libsplit keeps the lengths of an unknown extent, which ONNX's inference drops.
             assert all(b in (None, a) for a, b in zip(got, known(want), strict=True))
 
 

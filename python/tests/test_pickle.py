@@ -1,4 +1,4 @@
-"""Operators and plans go to other processes, and say what they are."""
+"""Operators and plans can be sent to other processes, and their repr says what they are."""
 
 import multiprocessing
 import pickle
@@ -74,9 +74,9 @@ def test_damaged_pickles() -> None:
     restore = OPERATORS[0].__reduce__()[0]
     fields, _ = OPERATORS[0].__reduce__()[1]
     for sizes in (1, [1], None), (None, None, (b"123", [1], 7)), (None, None, (b"", [-1], 7)):
-        with pytest.raises(ValueError, match="another version"):
+        with pytest.raises(ValueError, match="a different version"):
             restore(fields, sizes)
-    with pytest.raises(ValueError, match="another version"):
+    with pytest.raises(ValueError, match="a different version"):
         restore((*fields[:-1], "name"), (None, None, None))
 
 

@@ -1,4 +1,4 @@
-"""A split that is prepared once gives what split and copy give each time."""
+"""A split that is prepared once gives the same as split and copy."""
 
 import sys
 from typing import Any
@@ -46,11 +46,11 @@ def test_only_what_it_was_made_for() -> None:
     x = np.zeros((4, 6), np.float32)
     plan = libsplit.Plan(x, 2, axis=1)
     wrongs: list[tuple[Any, type[Exception], str]] = [
-        (x.astype(int), TypeError, "x has dtype int64, the plan is for float32"),
-        (x[:2], ValueError, r"x has shape \[2, 6\], the plan is for \[4, 6\]"),
+        (x.astype(int), TypeError, "x has dtype int64, but the plan is for float32"),
+        (x[:2], ValueError, r"x has shape \[2, 6\], but the plan is for \[4, 6\]"),
         (np.asfortranarray(x), ValueError, "x does not have the strides"),
         (np.zeros((4, 6), [("x", "f4"), ("y", "i1")])["x"], ValueError, "does not have the strides"),
-        ([1], TypeError, "x is of <class 'list'>"),
+        ([1], TypeError, "x has type <class 'list'>"),
     ]
     for wrong, error, message in wrongs:
         for function in plan.split, plan.copy:
@@ -76,7 +76,7 @@ def test_tensors_and_packed_elements() -> None:
     pieces = plan.copy(libsplit.Tensor(values + 1, dtype="int4"))
     assert np.from_dlpack(pieces[1].bytes()).tolist() == [0x64, 0x06]
     assert plan.split(libsplit.Tensor(values, dtype="int4"))[1].bit_offset == 4
-    with pytest.raises(TypeError, match="x has dtype uint4, the plan is for int4"):
+    with pytest.raises(TypeError, match="x has dtype uint4, but the plan is for int4"):
         plan.split(libsplit.Tensor(values, dtype="uint4"))
     floats = libsplit.Plan(np.zeros(4, np.float32), 2)
     assert np.from_dlpack(floats.split(libsplit.Tensor(np.ones(4, np.float32)))[1]).tolist() == [1, 1]

@@ -1,4 +1,4 @@
-"""The stubs say what the module has; users' code checks under --strict."""
+"""The stubs match the module, and users' code passes mypy --strict."""
 
 import pathlib
 import subprocess

@@ -1,4 +1,4 @@
-"""What 'make python' leaves runs on any Python and on old systems."""
+"""The wheel that 'make python' builds runs on every Python and on old systems."""
 
 import pathlib
 import re

@@ -1,21 +1,21 @@
-//! The Rust types that tensors may have elements of.
+//! The Rust types that may be elements of a tensor.
 
 use crate::dtype::DType;
 use half::{bf16, f16};
 use num_complex::Complex;
 
-/// A Rust type that is the element of a tensor.
+/// A Rust type that may be the element of a tensor.
 ///
 /// # Safety
-/// Values must be plain bytes that may be copied as such, without padding, of exactly
-/// `DTYPE.bits()` bits, which must not be below 8. Implement it for a type of your own to split, say, 8-bit floats:
+/// Values must be plain bytes that may be copied as such, without padding, and have exactly
+/// `DTYPE.bits()` bits, at least 8. Implement it for a type of your own to split, for example, 8-bit floats:
 ///
 /// ```
 /// #[derive(Clone, Copy, Debug, PartialEq)]
 /// #[repr(transparent)]
 /// struct F8E5M2(u8);
 ///
-/// // SAFETY: one byte, as FLOAT8E5M2 is.
+/// // SAFETY: one byte, like FLOAT8E5M2.
 /// unsafe impl libsplit::Element for F8E5M2 {
 ///     const DTYPE: libsplit::DType = libsplit::DType::Float8E5M2;
 /// }
@@ -35,7 +35,7 @@ pub unsafe trait Element: Copy {
 macro_rules! elements {
     ($($t:ty => $dtype:ident),* $(,)?) => {$(
         const _: () = assert!(8 * size_of::<$t>() == DType::$dtype.bits() as usize);
-        // SAFETY: plain bytes, of the size just asserted.
+        // SAFETY: plain bytes of the size that was just asserted.
         unsafe impl Element for $t { const DTYPE: DType = DType::$dtype; }
     )*};
 }

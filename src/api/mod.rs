@@ -1,13 +1,13 @@
-//! The Rust API: safe doors to the same calls.
+//! The Rust API: a safe interface to the same calls.
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `element.rs` | the Rust types that tensors may have elements of |
-//! | `view.rs`, `slots.rs` | typed tensors over slices; slices that are written to, initialised or not |
-//! | `split.rs` | parameters, and what to do with an input |
-//! | `plan.rs` | a split prepared once |
-//! | `whole.rs` | a view copied as a whole |
-//! | `rayon.rs`, `ndarray.rs` | what the features of these names add |
+//! | `element.rs` | the Rust types that may be elements of a tensor |
+//! | `view.rs` | typed tensors over slices |
+//! | `split.rs` | a split's parameters, and the calls that use them |
+//! | `plan.rs` | a split that is prepared once |
+//! | `whole.rs` | copying a whole view |
+//! | `rayon.rs`, `ndarray.rs` | what the features of the same names add |
 
 pub(crate) mod element;
 #[cfg(all(feature = "ndarray", not(feature = "capi")))]
@@ -16,8 +16,6 @@ mod ndarray;
 pub(crate) mod plan;
 #[cfg(all(feature = "rayon", not(feature = "capi")))]
 pub(crate) mod rayon;
-#[cfg(all(feature = "alloc", not(feature = "capi")))]
-mod slots;
 #[cfg(all(feature = "alloc", not(feature = "capi")))]
 pub(crate) mod split;
 #[cfg(all(feature = "alloc", not(feature = "capi")))]

@@ -1,4 +1,4 @@
-//! The feature `ndarray`: its views as inputs, and pieces as its views.
+//! The feature `ndarray`: array views as inputs, and pieces as array views.
 
 #![forbid(unsafe_code)]
 
@@ -8,7 +8,7 @@ use crate::error::{number, Error};
 use alloc::vec::Vec;
 use ndarray::{ArrayView, ArrayViewD, Axis, Dimension, IxDyn, ShapeBuilder, ShapeError};
 
-/// An array as an input, without a copy, its axes in any order and direction.
+/// Makes an input of an array without copying it. The array's axes may be in any order and direction.
 ///
 /// ```
 /// use libsplit::{Split, View};
@@ -21,8 +21,8 @@ use ndarray::{ArrayView, ArrayViewD, Axis, Dimension, IxDyn, ShapeBuilder, Shape
 /// ```
 ///
 /// # Errors
-/// [`Error::ArrayGaps`] if other elements may lie between the array's: a [`View`] would borrow them,
-/// too. Split the array that this is a part of, or a copy of it.
+/// [`Error::ArrayGaps`] if there may be other elements between those of the array, because a [`View`]
+/// would borrow them too. Split the array that this one is a part of, or a copy.
 impl<'a, T: Element, D: Dimension> TryFrom<ArrayView<'a, T, D>> for View<'a, T> {
     type Error = Error;
 
@@ -37,10 +37,10 @@ impl<'a, T: Element, D: Dimension> TryFrom<ArrayView<'a, T, D>> for View<'a, T> 
     }
 }
 
-/// A view, often a piece, as an array, without a copy.
+/// Makes an array of a view, such as a piece, without copying it.
 ///
 /// # Errors
-/// If extents or strides are more than a `usize` holds.
+/// If an extent or a stride does not fit in a `usize`.
 impl<'a, T: Element> TryFrom<&View<'a, T>> for ArrayViewD<'a, T> {
     type Error = ShapeError;
 
@@ -51,7 +51,7 @@ impl<'a, T: Element> TryFrom<&View<'a, T>> for ArrayViewD<'a, T> {
         if shape.contains(&0) {
             return ArrayViewD::from_shape(IxDyn(&extents), &[]);
         }
-        // Forwards from the lowest element; then the axes that go backwards are walked forwards.
+        // Starts at the lowest address with all axes forwards, and then reverses those that go backwards.
         let steps = shape.iter().zip(strides).map(|(n, stride)| match n {
             1 => 1,
             _ => usize::try_from(stride.unsigned_abs()).unwrap_or(usize::MAX),
@@ -67,7 +67,7 @@ impl<'a, T: Element> TryFrom<&View<'a, T>> for ArrayViewD<'a, T> {
     }
 }
 
-/// How many elements before element [0, …, 0] the lowest one lies, of a tensor with elements.
+/// How many elements the lowest address of a tensor that has elements is before element [0, …, 0].
 fn behind(shape: &[i64], strides: &[i64]) -> usize {
     let back = shape.iter().zip(strides).map(|(n, stride)| (n - 1) * stride.min(&0));
     usize::try_from(-back.sum::<i64>()).unwrap_or(0)

@@ -1,11 +1,13 @@
-//! A split prepared once, for Rust callers.
+//! A split that is prepared once, for Rust callers.
 
 use super::element::Element;
 use super::view::{Layout, View};
 use crate::copy::Executor;
 use crate::error::{number, Error};
+use crate::ffi::libsplit_plan_size;
 use crate::ffi::parse::ParsedCall;
-use crate::ffi::{libsplit_plan_size, plan};
+use crate::ffi::plan::{self, Planned};
+use crate::ffi::reads::Reads;
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec;
@@ -15,8 +17,8 @@ use core::marker::PhantomData;
 use core::mem::MaybeUninit;
 use core::ptr::null_mut;
 
-/// A split of one shape, prepared to be run many times by [`Split::plan`](crate::Split::plan). It
-/// borrows nothing, and many threads may use it at once.
+/// A split of one shape that is prepared by [`Split::plan`](crate::Split::plan) and run many times.
+/// It borrows nothing, and several threads may use it at the same time.
 ///
 /// ```
 /// use libsplit::{Operator, Split, View};
@@ -37,7 +39,7 @@ use core::ptr::null_mut;
 #[derive(Debug, Clone)]
 pub struct Plan<T> {
     memory: Box<[u64]>,
-    /// Elements that an input has at the least, and where its element [0, …, 0] is.
+    /// The least number of elements of an input, and the index of its element [0, …, 0].
     least: usize,
     offset: usize,
     pieces: Box<[Layout]>,
@@ -45,7 +47,7 @@ pub struct Plan<T> {
 }
 
 impl<T: Element> Plan<T> {
-    /// Of a call whose outputs are to be packed, into these pieces of its input.
+    /// Makes a plan of a call that copies these pieces of its input into packed outputs.
     pub(crate) fn new(
         call: &ParsedCall<'_>,
         input: &View<'_, T>,
@@ -55,41 +57,42 @@ impl<T: Element> Plan<T> {
         let size = libsplit_plan_size(rank, pieces.len());
         let mut memory = vec![0u64; size.div_ceil(size_of::<u64>())].into_boxed_slice();
         let (place, bytes) = (memory.as_mut_ptr().cast(), size_of_val(&*memory));
-        // SAFETY: as much memory is there, and nothing else lies in it.
+        // SAFETY: the memory has this many bytes, and nothing else uses it.
         unsafe { plan::make(place, bytes, call, None, pieces.len()) }?;
         let (least, offset) = (input.least_len(), input.offset());
         Ok(Self { memory, least, offset, pieces, element: PhantomData })
     }
 
-    /// The shapes of the pieces.
+    /// Returns the shapes of the pieces.
     pub fn shapes(&self) -> impl ExactSizeIterator<Item = &[i64]> {
         self.pieces.iter().map(Layout::shape)
     }
 
-    /// The pieces as views of an input that is laid out as the plan was made for.
+    /// Returns the pieces as views of an input, which must have the layout that the plan was made for.
     ///
     /// # Errors
-    /// [`Error::SliceLen`] if the slice ends before the input does.
+    /// [`Error::SliceLen`] if the slice is too short for that layout.
     pub fn views<'d>(&self, input: &'d [T]) -> Result<Vec<View<'d, T>>, Error> {
         self.check_input(input)?;
         Ok(self.pieces.iter().map(|piece| View::over(input, piece.clone())).collect())
     }
 
-    /// Copies every piece of an input that is laid out as the plan was made for into a slice of its
-    /// own, packed.
+    /// Copies each piece of an input, which must have the layout that the plan was made for, into its
+    /// own slice, packed.
     ///
     /// # Errors
-    /// [`Error::SliceLen`] if a slice has not as many elements as its piece, or the input ends too
-    /// early, and [`Error::PlanOutputs`] for another number of outputs. Then nothing is written.
+    /// [`Error::SliceLen`] if an output does not have exactly as many elements as its piece, or if the
+    /// input is too short; [`Error::PlanOutputs`] if the number of outputs is wrong. Nothing is
+    /// written in these cases.
     pub fn copy(&self, input: &[T], outputs: &mut [&mut [T]]) -> Result<(), Error> {
         // SAFETY: exclusive borrows.
         unsafe { self.copy_on(input, outputs.iter_mut().map(|output| &raw mut **output), None) }
     }
 
-    /// [`Plan::copy`] with the work given to an executor, where there is enough of it.
+    /// Like [`Plan::copy`], but lets an executor run large copies.
     ///
     /// # Errors
-    /// As [`Plan::copy`], and those of the executor.
+    /// Those of [`Plan::copy`], and those of the executor.
     pub fn copy_with(
         &self,
         input: &[T],
@@ -101,11 +104,11 @@ impl<T: Element> Plan<T> {
         unsafe { self.copy_on(input, outputs, Some(executor)) }
     }
 
-    /// [`Plan::copy`], or [`Plan::copy_with`], into memory that holds no values yet. If it succeeds,
-    /// all of it has been written.
+    /// Like [`Plan::copy`], or like [`Plan::copy_with`] if there is an executor, but into uninitialised
+    /// memory. If it succeeds, all of that memory has been written.
     ///
     /// # Errors
-    /// As those.
+    /// Those of [`Plan::copy_with`].
     pub fn copy_uninit(
         &self,
         input: &[T],
@@ -118,7 +121,7 @@ impl<T: Element> Plan<T> {
     }
 
     /// # Safety
-    /// The outputs must be writable, by nobody else.
+    /// The outputs must be writable, and nobody else may use them during the call.
     unsafe fn copy_on(
         &self,
         input: &[T],
@@ -138,9 +141,16 @@ impl<T: Element> Plan<T> {
         }
         let first = input.as_ptr().wrapping_add(self.offset).cast();
         let (plan, count) = (self.memory.as_ptr().cast(), targets.len());
-        // SAFETY: the plan is one, and input and outputs have as many elements as it is made for; nothing else
-        // lies where they do, as the borrow checker has seen to.
-        unsafe { plan::copy_by(plan, first, targets.as_ptr(), count, executor, &[]) }
+        // SAFETY: the memory holds a plan, and input and outputs have as many elements as it was made for. They do
+        // not overlap, because the outputs are exclusive borrows.
+        unsafe {
+            Planned::for_outputs(plan, count)?.copy(
+                first,
+                targets.as_ptr(),
+                executor,
+                &Reads::NOTHING,
+            )
+        }
     }
 
     fn check_input(&self, input: &[T]) -> Result<(), Error> {
@@ -152,12 +162,12 @@ impl<T: Element> Plan<T> {
 }
 
 impl<T> fmt::Display for Plan<T> {
-    /// What the plan will do, in lines for people; the wording may change.
+    /// Writes what the plan will do, in lines for people; the wording may change.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let place = self.memory.as_ptr().cast();
-        // SAFETY: the memory holds a plan, and the buffer is as long as it says.
+        // SAFETY: the memory holds a plan, and a buffer of 0 bytes is not written to.
         let mut text = vec![0u8; unsafe { plan::describe(place, null_mut(), 0) } + 1];
-        // SAFETY: as above.
+        // SAFETY: the memory holds a plan, and the buffer has this many bytes.
         let len = unsafe { plan::describe(place, text.as_mut_ptr(), text.len()) };
         text.truncate(len);
         f.write_str(&String::from_utf8_lossy(&text))

@@ -1,10 +1,10 @@
-//! The feature `rayon`: copies on rayon's threads.
+//! The feature `rayon`: runs copies on rayon's threads.
 
 #![forbid(unsafe_code)]
 
 use crate::copy::Executor;
 
-/// The rayon pool that the copy is called in: the global one, or that of `ThreadPool::install`.
+/// An executor that uses the current rayon pool: the global one, or that of `ThreadPool::install`.
 ///
 /// ```
 /// use libsplit::{Operator, Rayon, Split, View};

@@ -1,4 +1,4 @@
-//! A split to be done, for Rust callers: parameters first, then what to do with an input.
+//! A split, for Rust callers: first its parameters, then the calls that apply them to an input.
 
 use super::element::Element;
 use super::plan::Plan;
@@ -6,22 +6,22 @@ use super::view::{descriptor, Layout, View, ViewMut};
 use crate::copy::Executor;
 use crate::dtype::DType;
 use crate::error::Error;
-use crate::ffi::copy::copy_parsed;
 use crate::ffi::libsplit_tensor;
 use crate::ffi::parse::ParsedCall;
-use crate::geometry::{Geometry, Piece};
+use crate::geometry::Geometry;
 use crate::lengths::Lengths;
 use crate::operator::Operator;
-use crate::rules::{Pieces, Request, MAX_OUTPUTS};
+use crate::pieces::Piece;
+use crate::rules::{Request, MAX_OUTPUTS};
 use crate::shape::usize_of;
 use crate::tensor::Tensor;
-use crate::words::{Argument, Which};
+use crate::words::Argument;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use core::ptr::null;
+use core::ptr::{null, null_mut};
 
-/// An operator version and its parameters. Methods that set one return the split with it set;
-/// the others are what the C functions of the same names do.
+/// An operator version and its parameters. Methods that set a parameter return the changed split;
+/// the others correspond to the C functions.
 ///
 /// ```
 /// use libsplit::{Operator, Split, View};
@@ -42,8 +42,8 @@ use core::ptr::null;
 pub struct Split<'a>(Request<'a>);
 
 impl<'a> Split<'a> {
-    /// The operator version, on axis 0, without lengths, number of outputs or flags, and with
-    /// keepdims.
+    /// Makes a split with this operator version on axis 0, with `keepdims` and without lengths, a
+    /// number of outputs, or flags.
     pub fn new(operator: Operator) -> Self {
         Self(Request {
             operator,
@@ -57,7 +57,8 @@ impl<'a> Split<'a> {
         })
     }
 
-    /// Pieces of 1 along the axis, which they lose: SplitToSequence without lengths and keepdims.
+    /// Makes a split into pieces of length 1, without the axis: SplitToSequence without lengths,
+    /// with `keepdims` 0.
     ///
     /// ```
     /// use libsplit::{Split, View};
@@ -72,13 +73,13 @@ impl<'a> Split<'a> {
         Self::new(Operator::SplitToSequence24).axis(axis).keepdims(false)
     }
 
-    /// The axis to split, in [-rank, rank-1]; a negative one counts from the back.
+    /// Sets the axis to split, in [-rank, rank-1]; a negative number counts from the last axis.
     pub fn axis(self, axis: i64) -> Self {
         Self(Request { axis, ..self.0 })
     }
 
-    /// The operator's lengths: a slice, array or vector, one a piece, or [`Lengths::scalar`].
-    /// Integers may be of any type, and are refused only where int64 does not hold them.
+    /// Sets the operator's lengths: a slice, array or vector with one length for each piece, or
+    /// [`Lengths::scalar`]. The integers may have any type; a value that does not fit in int64 is refused.
     ///
     /// ```
     /// use libsplit::{Operator, Split, View};
@@ -94,35 +95,36 @@ impl<'a> Split<'a> {
         Self(Request { lengths: Some(lengths.into()), ..self.0 })
     }
 
-    /// `num_outputs` of ONNX Split-18, `num_splits` of OpenVINO Split; the number of outputs of
-    /// the node for the older ONNX versions. 0 = absent.
+    /// Sets `num_outputs` of ONNX Split-18, `num_splits` of OpenVINO Split, or the node's number of
+    /// outputs for older ONNX versions. 0 means absent.
     pub fn num_outputs(self, num_outputs: i64) -> Self {
         Self(Request { num_outputs, ..self.0 })
     }
 
-    /// SplitToSequence without lengths: whether the pieces, all 1 long, keep the axis.
+    /// For SplitToSequence without lengths: sets whether the pieces, all of length 1, keep the axis.
     pub fn keepdims(self, keepdims: bool) -> Self {
         Self(Request { keepdims, ..self.0 })
     }
 
-    /// Split-18 with `num_outputs`: whether an extent too small for a last piece of length 0 or
-    /// more gives shorter pieces instead of an error (5 into 4: 2, 2, 1, 0).
+    /// For Split-18 with `num_outputs`: sets whether an extent that is too small for equal pieces and
+    /// a shorter last one gives shorter pieces instead of an error (5 into 4: 2, 2, 1, 0).
     pub fn clamp_uneven(self, clamp_uneven: bool) -> Self {
         Self(Request { clamp_uneven, ..self.0 })
     }
 
-    /// How many outputs an input of this shape gives. Extents may be
+    /// Returns the number of outputs for an input of this shape. Extents may be
     /// [`DIM_UNKNOWN`](crate::DIM_UNKNOWN).
     ///
     /// # Errors
-    /// As `libsplit_count`: whatever the operator's rules refuse.
+    /// Those of `libsplit_count`: everything that the operator's rules refuse.
     pub fn count<T: Element>(&self, shape: &[i64]) -> Result<usize, Error> {
-        let (_, pieces) = self.rules(T::DTYPE, shape, true)?;
-        usize::try_from(pieces.count()).map_err(|_| Error::TooManyElements { which: Which::Input })
+        let pieces = self.call(Tensor::packed(null_mut(), T::DTYPE, shape), true)?.pieces;
+        usize::try_from(pieces.count())
+            .map_err(|_| Error::TooManyElements { argument: Argument::Input })
     }
 
-    /// The shapes of the outputs. Extents may be [`DIM_UNKNOWN`](crate::DIM_UNKNOWN), in the
-    /// input and then in the outputs.
+    /// Returns the shapes of the outputs. Extents of the input may be
+    /// [`DIM_UNKNOWN`](crate::DIM_UNKNOWN), and those of the outputs then may be, too.
     ///
     /// ```
     /// use libsplit::{Operator, Split, DIM_UNKNOWN};
@@ -134,17 +136,18 @@ impl<'a> Split<'a> {
     /// ```
     ///
     /// # Errors
-    /// As `libsplit_infer`: whatever the operator's rules refuse.
+    /// Those of `libsplit_infer`: everything that the operator's rules refuse.
     pub fn shapes<T: Element>(&self, shape: &[i64]) -> Result<Vec<Vec<i64>>, Error> {
         self.shapes_of(T::DTYPE, shape)
     }
 
-    /// [`Split::shapes`] for a type that is known only at run time.
+    /// Like [`Split::shapes`], for a type that is known only at run time.
     ///
     /// # Errors
-    /// As [`Split::shapes`].
+    /// Those of [`Split::shapes`].
     pub fn shapes_of(&self, dtype: DType, shape: &[i64]) -> Result<Vec<Vec<i64>>, Error> {
-        let (geometry, pieces) = self.rules(dtype, shape, true)?;
+        let ParsedCall { geometry, pieces, .. } =
+            self.call(Tensor::packed(null_mut(), dtype, shape), true)?;
         if pieces.count() > MAX_OUTPUTS {
             let (argument, actual) = (Argument::InputShape, usize_of(pieces.count()));
             return Err(Error::TooManyOutputs { argument, expected: MAX_OUTPUTS, actual });
@@ -152,19 +155,18 @@ impl<'a> Split<'a> {
         Ok(pieces.iter().map(|piece| geometry.output_shape(piece.len).collect()).collect())
     }
 
-    /// The pieces as views of the input's data.
+    /// Returns the pieces as views of the input's data.
     ///
     /// # Errors
-    /// As `libsplit_view`: whatever the operator's rules refuse.
+    /// Those of `libsplit_view`: everything that the operator's rules refuse.
     pub fn views<'d, T: Element>(&self, input: &View<'d, T>) -> Result<Vec<View<'d, T>>, Error> {
-        let (geometry, pieces) = self.rules(T::DTYPE, input.shape(), false)?;
-        let layouts = pieces.iter().map(|piece| layout(&geometry, piece, input));
-        Ok(layouts.map(|layout| View::over(input.data(), layout)).collect())
+        let layouts = layouts(&self.call(input.tensor(), false)?, input);
+        Ok(layouts.into_iter().map(|layout| View::over(input.data(), layout)).collect())
     }
 
-    /// The pieces of a packed tensor over all of `data` as mutable slices of it: each piece in as many
-    /// as it is cut into in memory, in order. That is one where the outermost axis is split, one a row
-    /// where a matrix is split into columns, and none where there are no elements.
+    /// Returns the pieces of a packed tensor over all of `data` as mutable slices of it. Each piece
+    /// consists of as many slices as it has contiguous runs in memory, in order: one if the outermost
+    /// axis is split, one per row if a matrix is split into columns, and none if it has no elements.
     ///
     /// ```
     /// use libsplit::{Operator, Split};
@@ -179,15 +181,15 @@ impl<'a> Split<'a> {
     /// ```
     ///
     /// # Errors
-    /// As [`View::packed`] and [`Split::views`].
+    /// Those of [`View::packed`] and [`Split::views`].
     pub fn slices_mut<'d, T: Element>(
         &self,
         data: &'d mut [T],
         shape: &[i64],
     ) -> Result<Vec<Vec<&'d mut [T]>>, Error> {
         View::packed(data, shape)?;
-        let (Geometry { elements, outer, inner, .. }, pieces) =
-            self.rules(T::DTYPE, shape, false)?;
+        let call = self.call(Tensor::packed(null_mut(), T::DTYPE, shape), false)?;
+        let (Geometry { elements, outer, inner, .. }, pieces) = (call.geometry, call.pieces);
         let mut slices: Vec<Vec<_>> = pieces.iter().map(|_| Vec::new()).collect();
         let mut rest = data;
         for _ in 0..if elements == 0 { 0 } else { outer } {
@@ -201,29 +203,28 @@ impl<'a> Split<'a> {
         Ok(slices)
     }
 
-    /// Prepares the split of an input of this layout, to be run many times on others.
+    /// Prepares a plan for this input, which can be run many times on inputs of the same layout.
     ///
     /// # Errors
-    /// As `libsplit_plan_init`: whatever the operator's rules refuse.
+    /// Those of `libsplit_plan_init`: everything that the operator's rules refuse.
     pub fn plan<T: Element>(&self, input: &View<'_, T>) -> Result<Plan<T>, Error> {
         let tensor = input.tensor();
-        let call = ParsedCall::new(tensor, &self.0)?;
-        let pieces = call.pieces.iter().map(|piece| layout(&call.geometry, piece, input)).collect();
-        Plan::new(&call, input, pieces)
+        let call = self.call(tensor, false)?;
+        Plan::new(&call, input, layouts(&call, input).into())
     }
 
-    /// The pieces as packed copies.
+    /// Returns the pieces as packed copies.
     ///
     /// # Errors
-    /// As `libsplit_view`: whatever the operator's rules refuse.
+    /// Those of `libsplit_view`: everything that the operator's rules refuse.
     pub fn to_vecs<T: Element>(&self, input: &View<'_, T>) -> Result<Vec<Vec<T>>, Error> {
         self.vecs_on(input, None)
     }
 
-    /// [`Split::to_vecs`] with the work given to an executor, where there is enough of it.
+    /// Like [`Split::to_vecs`], but lets an executor run large copies.
     ///
     /// # Errors
-    /// As [`Split::to_vecs`], and those of the executor.
+    /// Those of [`Split::to_vecs`], and those of the executor.
     pub fn to_vecs_with<T: Element>(
         &self,
         input: &View<'_, T>,
@@ -247,18 +248,18 @@ impl<'a> Split<'a> {
         // SAFETY: `input` borrows its data, and each vector has room for its piece.
         unsafe { self.run(&input.tensor(), &outputs, executor) }?;
         for (copy, shape) in copies.iter_mut().zip(&shapes) {
-            // SAFETY: all elements of the piece have just been written.
+            // SAFETY: the copy has written all elements of the piece.
             unsafe { copy.set_len(size(shape)) };
         }
         Ok(copies)
     }
 
-    /// Copies every piece into its output, whose shape must be the operator's.
+    /// Copies each piece into its output, which must have the shape that the operator gives.
     ///
     /// ```
     /// use libsplit::{Operator, Split, View, ViewMut};
     ///
-    /// // An interleaved picture of 2 × 2 pixels, into a plane of its own for each colour.
+    /// // Splits an interleaved image of 2 × 2 pixels into a plane for each colour that is wanted.
     /// let pixels = [11u8, 12, 13, 21, 22, 23, 31, 32, 33, 41, 42, 43];
     /// let (mut red, mut blue) = ([0; 4], [0; 4]);
     /// Split::new(Operator::onnx_split(18)?).axis(-1).num_outputs(3).copy(
@@ -274,7 +275,7 @@ impl<'a> Split<'a> {
     /// ```
     ///
     /// # Errors
-    /// As `libsplit_copy`; on an error nothing has been written.
+    /// Those of `libsplit_copy`. After an error, nothing has been written.
     pub fn copy<T: Element>(
         &self,
         input: &View<'_, T>,
@@ -283,7 +284,7 @@ impl<'a> Split<'a> {
         self.copy_on(input, outputs, None)
     }
 
-    /// [`Split::copy`] with the work given to an executor, where there is enough of it.
+    /// Like [`Split::copy`], but lets an executor run large copies.
     ///
     /// ```
     /// use libsplit::{Executor, Operator, Split, View, ViewMut};
@@ -319,8 +320,8 @@ impl<'a> Split<'a> {
     /// ```
     ///
     /// # Errors
-    /// As [`Split::copy`], and [`Error::ExecutorFailed`] or [`Error::ExecutorSkipped`], after
-    /// which any part of the outputs may have been written.
+    /// Those of [`Split::copy`], and [`Error::ExecutorFailed`] or [`Error::ExecutorSkipped`]; after
+    /// these two, any part of the outputs may have been written.
     pub fn copy_with<T: Element>(
         &self,
         input: &View<'_, T>,
@@ -330,9 +331,9 @@ impl<'a> Split<'a> {
         self.copy_on(input, outputs, Some(executor))
     }
 
-    /// [`Split::copy`] for a type that is known only at run time, packed 4-bit and 2-bit ones
-    /// included: the bytes of a packed input into those of its packed pieces. Slices may be longer
-    /// than that; an output may be empty if it is not wanted.
+    /// Like [`Split::copy`], for a type that is known only at run time, including packed 4-bit and
+    /// 2-bit types: copies the bytes of a packed input into packed outputs. Slices may be longer than
+    /// needed. An empty slice stands for an output that is not wanted.
     ///
     /// ```
     /// use libsplit::{DType, Operator, Split};
@@ -351,8 +352,8 @@ impl<'a> Split<'a> {
     /// ```
     ///
     /// # Errors
-    /// As [`Split::copy`], or [`Split::copy_with`] with an executor; [`Error::DataBytes`] for a slice
-    /// that is too short, and [`Error::NullField`] for an input without bytes that has elements.
+    /// Those of [`Split::copy`], or of [`Split::copy_with`] if there is an executor; [`Error::DataBytes`]
+    /// if a slice is too short; [`Error::Null`] if `input` is empty but the shape has elements.
     pub fn copy_bytes(
         &self,
         dtype: DType,
@@ -364,15 +365,9 @@ impl<'a> Split<'a> {
         let given = Self(Request { outputs: Some(outputs.len()), ..self.0 });
         let mut shapes = given.shapes_of(dtype, shape)?;
         let data = if input.is_empty() { null() } else { input.as_ptr() };
-        let input = Tensor {
-            data: data.cast_mut(),
-            data_bytes: input.len(),
-            dtype,
-            shape,
-            strides: None,
-            bit_offset: 0,
-        };
-        // Sizes of 0 are not looked at, so empty slices have no address either.
+        let data_bytes = input.len();
+        let input = Tensor { data_bytes, ..Tensor::packed(data.cast_mut(), dtype, shape) };
+        // A size of 0 means "not checked", so an empty slice gets no address.
         let outputs: Vec<_> = (outputs.iter_mut().zip(&mut shapes))
             .map(|(output, shape)| match output.len() {
                 0 => libsplit_tensor::ZERO,
@@ -382,7 +377,7 @@ impl<'a> Split<'a> {
                 },
             })
             .collect();
-        // SAFETY: the core looks at the sizes of what is borrowed, outputs exclusively.
+        // SAFETY: the core checks the sizes of the borrowed slices; outputs are borrowed exclusively.
         unsafe { self.run(&input, &outputs, executor) }
     }
 
@@ -393,25 +388,20 @@ impl<'a> Split<'a> {
         executor: Option<&dyn Executor>,
     ) -> Result<(), Error> {
         let outputs: Vec<_> = outputs.iter_mut().map(ViewMut::descriptor).collect();
-        // SAFETY: views borrow what they reach over, outputs exclusively.
+        // SAFETY: views borrow all memory that they reach, and outputs borrow it exclusively.
         unsafe { self.run(&input.tensor(), &outputs, executor) }
     }
 
-    /// The split of an input of this shape.
-    fn rules<'s>(
-        &self,
-        dtype: DType,
-        shape: &'s [i64],
-        may_be_unknown: bool,
-    ) -> Result<(Geometry<'s>, Pieces<'a>), Error> {
-        let request = Request { may_be_unknown, ..self.0 };
-        let geometry = Geometry::new(&request, request.lengths.is_some(), dtype, shape)?;
-        let pieces = request.pieces(dtype, geometry.extent)?;
-        Ok((geometry, pieces))
+    /// Checks the split of an input, and finds its pieces.
+    fn call<'t>(&self, input: Tensor<'t>, may_be_unknown: bool) -> Result<ParsedCall<'t>, Error>
+    where
+        'a: 't,
+    {
+        ParsedCall::new(input, &Request { may_be_unknown, ..self.0 })
     }
 
     /// # Safety
-    /// The input must be readable and every output writable over its span.
+    /// The input must be readable, and every output writable, over its whole span.
     unsafe fn run(
         &self,
         input: &Tensor<'_>,
@@ -420,17 +410,21 @@ impl<'a> Split<'a> {
     ) -> Result<(), Error> {
         let request = Request { outputs: Some(outputs.len()), ..self.0 };
         let call = ParsedCall::new(*input, &request)?;
-        // SAFETY: the caller's promise.
-        unsafe { copy_parsed(&call, outputs, executor) }
+        // SAFETY: the caller guarantees it.
+        unsafe { call.copy(outputs, executor) }
     }
 }
 
-/// Where a piece of a view lies.
-fn layout<T: Element>(geometry: &Geometry<'_>, piece: Piece, input: &View<'_, T>) -> Layout {
+/// The layouts of the pieces of a view.
+fn layouts<T: Element>(call: &ParsedCall<'_>, input: &View<'_, T>) -> Vec<Layout> {
+    let geometry = &call.geometry;
     let stride = input.strides().get(geometry.axis).copied().unwrap_or(0);
-    let shape: Box<[i64]> = geometry.output_shape(piece.len).collect();
-    // A view without elements may begin anywhere, so it begins where the input does.
-    let ahead = if shape.contains(&0) { 0 } else { piece.offset.wrapping_mul(stride) };
-    let offset = input.offset().wrapping_add_signed(isize::try_from(ahead).unwrap_or(0));
-    Layout { offset, shape, strides: geometry.output_strides(input.strides()).collect() }
+    let layout = |piece: Piece| {
+        let shape: Box<[i64]> = geometry.output_shape(piece.len).collect();
+        // A piece without elements may begin anywhere, so it begins where the input does.
+        let ahead = if shape.contains(&0) { 0 } else { piece.offset.wrapping_mul(stride) };
+        let offset = input.offset().wrapping_add_signed(isize::try_from(ahead).unwrap_or(0));
+        Layout { offset, shape, strides: geometry.output_strides(input.strides()).collect() }
+    };
+    call.pieces.iter().map(layout).collect()
 }

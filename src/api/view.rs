@@ -1,35 +1,34 @@
 //! Typed tensors over slices, for Rust callers.
 
-#![forbid(unsafe_code)]
-
 use super::element::Element;
-use super::slots::Slots;
 use crate::dtype::DType;
 use crate::error::{number, Error};
 use crate::ffi::{libsplit_dtype, libsplit_tensor};
+use crate::geometry;
 use crate::shape::{self, usize_of, MAX_RANK};
 use crate::tensor::Tensor;
-use crate::words::Which;
+use crate::words::Argument;
 use alloc::boxed::Box;
 use core::mem::MaybeUninit;
 use core::ptr::null_mut;
 
-/// A tensor over a borrowed slice: shape, strides, and where element [0, …, 0] lies.
+/// A tensor over a borrowed slice: shape, strides, and the position of element [0, …, 0].
 #[derive(Debug, Clone, PartialEq)]
 pub struct View<'a, T> {
     data: &'a [T],
     layout: Layout,
 }
 
-/// A tensor over a mutably borrowed slice, to copy a piece into.
+/// A tensor over a mutably borrowed slice, into which a piece is copied.
 #[derive(Debug)]
 pub struct ViewMut<'a, T> {
-    data: Slots<'a, T>,
+    /// A place that has been initialised always stays so.
+    data: &'a mut [MaybeUninit<T>],
     layout: Layout,
     wanted: bool,
 }
 
-/// Where the elements of a view lie in its slice; checked against its length.
+/// The positions of a view's elements in its slice, checked against the slice's length.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Layout {
     pub offset: usize,
@@ -54,14 +53,12 @@ impl Layout {
         strides: &[i64],
     ) -> Result<Self, Error> {
         if strides.len() != shape.len() {
-            return Err(Error::StridesLen {
-                expected: number(shape.len()),
-                actual: number(strides.len()),
-            });
+            let (expected, actual) = (number(shape.len()), number(strides.len()));
+            return Err(Error::StridesLen { expected, actual });
         }
         if check_shape::<T>(shape)? > 0 {
             let dims = shape.iter().copied().zip(strides.iter().copied());
-            let overflow = Error::StridesOverflow { which: Which::Input };
+            let overflow = Error::StridesOverflow { argument: Argument::Input };
             let (low, high) = shape::reach(dims).ok_or(overflow)?;
             for reached in [low, high] {
                 let at = number(offset).saturating_add(reached);
@@ -77,12 +74,12 @@ impl Layout {
         &self.shape
     }
 
-    /// How many elements there are, which has been checked to fit.
+    /// The number of elements, which has been checked to fit.
     pub(crate) fn count(&self) -> i64 {
         self.shape.iter().product()
     }
 
-    /// Where element [0, …, 0] lies; the slice's begin where there is none.
+    /// The address of element [0, …, 0]; that of the slice if there are no elements.
     fn first<T>(&self, data: *mut T) -> *mut T {
         if self.shape.contains(&0) {
             data
@@ -92,26 +89,23 @@ impl Layout {
     }
 }
 
-/// The number of elements, where rank, extents and their product are in bounds.
+/// The number of elements, if rank, extents and their product are within bounds.
 fn check_shape<T: Element>(shape: &[i64]) -> Result<i64, Error> {
     if shape.len() > MAX_RANK {
         let (expected, actual) = (number(MAX_RANK), number(shape.len()));
-        return Err(Error::Rank { which: Which::Input, expected, actual });
+        return Err(Error::Rank { argument: Argument::Input, expected, actual });
     }
     for (axis, &actual) in shape.iter().enumerate() {
         if actual < 0 {
             return Err(Error::ExtentNegative { axis, expected: 0, actual });
         }
     }
-    let too_many = Error::TooManyElements { which: Which::Input };
-    let mut sizes = shape.iter().copied().filter(|extent| *extent > 0);
-    let count = sizes.try_fold(1i64, i64::checked_mul);
-    let count = count.filter(|count| count.checked_mul(T::DTYPE.bits().into()).is_some());
-    let count = count.ok_or(too_many)?;
-    Ok(if shape.contains(&0) { 0 } else { count })
+    let too_many = Error::TooManyElements { argument: Argument::Input };
+    let [count, ..] = geometry::counts(shape, 1, &[], T::DTYPE).ok_or(too_many)?;
+    Ok(count)
 }
 
-/// Row-major packed strides of a shape in bounds. Extents of 0 count as 1.
+/// The row-major packed strides of a shape that is within bounds. Extents of 0 count as 1.
 fn packed_strides(shape: &[i64]) -> Box<[i64]> {
     let mut strides: Box<[i64]> = shape.into();
     let mut stride = 1;
@@ -122,16 +116,16 @@ fn packed_strides(shape: &[i64]) -> Box<[i64]> {
 }
 
 impl<'a, T: Element> View<'a, T> {
-    /// A row-major packed tensor over all of `data`.
+    /// Makes a row-major packed tensor over all of `data`.
     ///
     /// # Errors
-    /// If `data` has not exactly as many elements as `shape`, or `shape` is no shape.
+    /// If `data` does not have exactly as many elements as `shape`, or if `shape` is not a valid shape.
     pub fn packed(data: &'a [T], shape: &[i64]) -> Result<Self, Error> {
         Ok(Self { data, layout: Layout::packed::<T>(data.len(), shape)? })
     }
 
-    /// A tensor with strides in elements, of any sign or 0, whose element [0, …, 0] is
-    /// `data[offset]`.
+    /// Makes a tensor whose element [0, …, 0] is `data[offset]`. Strides are in elements, and may be
+    /// negative or 0.
     ///
     /// ```
     /// // A matrix of 2 rows and 3 columns, seen transposed and with its rows reversed.
@@ -142,7 +136,7 @@ impl<'a, T: Element> View<'a, T> {
     /// ```
     ///
     /// # Errors
-    /// If an element lies outside of `data`, or shape and strides do not fit each other.
+    /// If an element is outside `data`, or if `shape` and `strides` differ in length.
     pub fn strided(
         data: &'a [T],
         offset: usize,
@@ -152,19 +146,19 @@ impl<'a, T: Element> View<'a, T> {
         Ok(Self { data, layout: Layout::strided::<T>(data.len(), offset, shape, strides)? })
     }
 
-    /// Extents, outermost first.
+    /// Returns the extents, outermost first.
     #[must_use]
     pub fn shape(&self) -> &[i64] {
         &self.layout.shape
     }
 
-    /// Strides in elements, outermost first.
+    /// Returns the strides in elements, outermost first.
     #[must_use]
     pub fn strides(&self) -> &[i64] {
         &self.layout.strides
     }
 
-    /// The element at `index`; `None` if that is not in the tensor.
+    /// Returns the element at `index`; `None` if it is not in the tensor.
     #[must_use]
     pub fn get(&self, index: &[i64]) -> Option<&'a T> {
         let Layout { offset, shape, strides } = &self.layout;
@@ -176,7 +170,7 @@ impl<'a, T: Element> View<'a, T> {
         self.data.get(offset.checked_add_signed(isize::try_from(ahead).ok()?)?)
     }
 
-    /// The elements as a slice, if they are packed.
+    /// Returns the elements as a slice if they are packed.
     #[must_use]
     pub fn as_slice(&self) -> Option<&'a [T]> {
         let count = usize_of(self.layout.count());
@@ -186,33 +180,33 @@ impl<'a, T: Element> View<'a, T> {
         self.tensor().is_packed().then(|| self.data.get(self.layout.offset..)?.get(..count))?
     }
 
-    /// A view of a slice that the layout has been checked for.
+    /// A view of a slice for which the layout has been checked.
     pub(crate) fn over(data: &'a [T], layout: Layout) -> Self {
         Self { data, layout }
     }
 
-    /// Where element [0, …, 0] is in the slice that [`View::data`] gives; of a view without elements
-    /// it may be anywhere.
+    /// Returns the index of element [0, …, 0] in the slice that [`View::data`] returns. It may be any
+    /// number if the view has no elements.
     #[must_use]
     pub fn offset(&self) -> usize {
         self.layout.offset
     }
 
-    /// The slice that the view is of: with offset, shape and strides, all that other libraries ask
-    /// for.
+    /// Returns the slice that the view borrows. With offset, shape and strides, that is all that
+    /// other libraries need.
     #[must_use]
     pub fn data(&self) -> &'a [T] {
         self.data
     }
 
-    /// The address of element [0, …, 0], for foreign functions: they may read what shape and strides
-    /// reach.
+    /// Returns the address of element [0, …, 0], for foreign functions. They may read every element
+    /// that shape and strides reach.
     #[must_use]
     pub fn as_ptr(&self) -> *const T {
         self.layout.first(self.data.as_ptr().cast_mut())
     }
 
-    /// How long a slice must be to hold all elements.
+    /// The least length of a slice that contains all elements.
     pub(crate) fn least_len(&self) -> usize {
         let Layout { offset, shape, strides } = &self.layout;
         if shape.contains(&0) {
@@ -224,28 +218,23 @@ impl<'a, T: Element> View<'a, T> {
     }
 
     pub(crate) fn tensor(&self) -> Tensor<'_> {
-        Tensor {
-            data: self.layout.first(self.data.as_ptr().cast_mut()).cast(),
-            data_bytes: 0,
-            dtype: T::DTYPE,
-            shape: &self.layout.shape,
-            strides: Some(&self.layout.strides),
-            bit_offset: 0,
-        }
+        let data = self.layout.first(self.data.as_ptr().cast_mut()).cast();
+        let strides = Some(&*self.layout.strides);
+        Tensor { strides, ..Tensor::packed(data, T::DTYPE, &self.layout.shape) }
     }
 }
 
 impl<'a, T: Element> ViewMut<'a, T> {
-    /// A row-major packed tensor over all of `data`.
+    /// Makes a row-major packed tensor over all of `data`.
     ///
     /// # Errors
-    /// As [`View::packed`].
+    /// Those of [`View::packed`].
     pub fn packed(data: &'a mut [T], shape: &[i64]) -> Result<Self, Error> {
-        Self::packed_over(data.into(), shape)
+        Self::packed_uninit(as_uninit(data), shape)
     }
 
-    /// [`ViewMut::packed`] over memory that holds no values yet. A copy that succeeds has written
-    /// all of them.
+    /// Like [`ViewMut::packed`], but over uninitialised memory. A copy that succeeds initialises all
+    /// of it.
     ///
     /// ```
     /// use libsplit::{Operator, Split, View, ViewMut};
@@ -258,52 +247,40 @@ impl<'a, T: Element> ViewMut<'a, T> {
     ///         ViewMut::unwanted(),
     ///     ],
     /// )?;
-    /// // SAFETY: the copy has written both.
+    /// // SAFETY: the copy has written both elements.
     /// unsafe { left.set_len(2) };
     /// assert_eq!(left, [1, 2]);
     /// # Ok::<(), libsplit::Error>(())
     /// ```
     ///
     /// # Errors
-    /// As [`View::packed`].
+    /// Those of [`View::packed`].
     pub fn packed_uninit(data: &'a mut [MaybeUninit<T>], shape: &[i64]) -> Result<Self, Error> {
-        Self::packed_over(data.into(), shape)
+        let layout = Layout::packed::<T>(data.len(), shape)?;
+        Ok(Self { data, layout, wanted: true })
     }
 
-    /// A tensor with strides in elements, of any sign, whose element [0, …, 0] is `data[offset]`.
+    /// Makes a tensor whose element [0, …, 0] is `data[offset]`. Strides are in elements, and may be
+    /// negative.
     ///
     /// # Errors
-    /// As [`View::strided`]. That no two elements share a place is checked by the copy.
+    /// Those of [`View::strided`]. The copy checks that no two elements share a place.
     pub fn strided(
         data: &'a mut [T],
         offset: usize,
         shape: &[i64],
         strides: &[i64],
     ) -> Result<Self, Error> {
-        Self::strided_over(data.into(), offset, shape, strides)
+        Self::strided_uninit(as_uninit(data), offset, shape, strides)
     }
 
-    /// [`ViewMut::strided`] over memory that holds no values yet. A copy that succeeds has written
-    /// the elements of the tensor, and none between them.
+    /// Like [`ViewMut::strided`], but over uninitialised memory. A copy that succeeds initialises the
+    /// elements of the tensor, and nothing between them.
     ///
     /// # Errors
-    /// As [`ViewMut::strided`].
+    /// Those of [`ViewMut::strided`].
     pub fn strided_uninit(
         data: &'a mut [MaybeUninit<T>],
-        offset: usize,
-        shape: &[i64],
-        strides: &[i64],
-    ) -> Result<Self, Error> {
-        Self::strided_over(data.into(), offset, shape, strides)
-    }
-
-    fn packed_over(data: Slots<'a, T>, shape: &[i64]) -> Result<Self, Error> {
-        let layout = Layout::packed::<T>(data.len(), shape)?;
-        Ok(Self { data, layout, wanted: true })
-    }
-
-    fn strided_over(
-        data: Slots<'a, T>,
         offset: usize,
         shape: &[i64],
         strides: &[i64],
@@ -312,18 +289,17 @@ impl<'a, T: Element> ViewMut<'a, T> {
         Ok(Self { data, layout, wanted: true })
     }
 
-    /// In the place of an output that is not wanted.
+    /// Stands for an output that is not wanted.
     #[must_use]
     pub fn unwanted() -> Self {
         let layout = Layout { offset: 0, shape: Box::new([]), strides: Box::new([]) };
-        let none: &mut [T] = &mut [];
-        Self { data: none.into(), layout, wanted: false }
+        Self { data: &mut [], layout, wanted: false }
     }
 
-    /// What the core writes to; all zero if unwanted.
+    /// The tensor that the core writes to; all zero if the output is not wanted.
     pub(crate) fn descriptor(&mut self) -> libsplit_tensor {
         if self.wanted {
-            let data = self.layout.first(self.data.as_mut_ptr());
+            let data = self.layout.first(self.data.as_mut_ptr().cast::<T>());
             let Layout { shape, strides, .. } = &mut self.layout;
             return descriptor(data.cast(), T::DTYPE, shape, Some(strides));
         }
@@ -331,7 +307,13 @@ impl<'a, T: Element> ViewMut<'a, T> {
     }
 }
 
-/// An output as the core takes it.
+/// Places for elements, all of which hold values.
+fn as_uninit<T>(values: &mut [T]) -> &mut [MaybeUninit<T>] {
+    // SAFETY: a `MaybeUninit<T>` has the layout of a `T`, and only initialised values are written.
+    unsafe { &mut *(&raw mut *values as *mut [MaybeUninit<T>]) }
+}
+
+/// An output in the form that the core takes.
 pub(crate) fn descriptor(
     data: *mut u8,
     dtype: DType,

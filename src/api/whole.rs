@@ -1,4 +1,4 @@
-//! A view copied as a whole, for Rust callers: a split into one piece.
+//! Copying a whole view, for Rust callers: a split into one piece.
 
 #![forbid(unsafe_code)]
 
@@ -10,7 +10,7 @@ use crate::operator::Operator;
 use alloc::vec::Vec;
 
 impl<T: Element> View<'_, T> {
-    /// The elements in row-major order.
+    /// Returns the elements in row-major order.
     #[must_use]
     pub fn to_vec(&self) -> Vec<T> {
         if self.shape().is_empty() {
@@ -19,7 +19,7 @@ impl<T: Element> View<'_, T> {
         in_one().to_vecs(self).ok().and_then(|mut copies| copies.pop()).unwrap_or_default()
     }
 
-    /// Copies the elements, in row-major order, to a slice of as many.
+    /// Copies the elements in row-major order to a slice of the same length.
     ///
     /// ```
     /// let data = [1u8, 2, 3, 4, 5, 6];
@@ -31,13 +31,13 @@ impl<T: Element> View<'_, T> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::SliceLen`] if the slice has another length.
+    /// [`Error::SliceLen`] if the slice has a different length.
     pub fn copy_to(&self, target: &mut [T]) -> Result<(), Error> {
         let whole = ViewMut::packed(&mut *target, self.shape())?;
         if !self.shape().is_empty() {
             return in_one().copy(self, &mut [whole]);
         }
-        // No operator takes a scalar.
+        // No operator accepts a scalar.
         target.iter_mut().zip(self.get(&[])).for_each(|(target, element)| *target = *element);
         Ok(())
     }

@@ -1,26 +1,20 @@
-//! A copy: every output is checked, then all of them against each other and what is read; then bytes move.
+//! Copies: each output is checked, then all of them are checked against each other and against what is read, and then
+//! bytes move.
 
 use super::executor::Pool;
-use super::outputs::Written;
-use super::parse::{self, Look, ParsedCall};
-use super::reads::Owner;
+use super::outputs::{check_apart, check_output};
+use super::parse::{self, arrays, is_unwanted, Look, ParsedCall};
 use super::types::{libsplit_error, libsplit_executor, libsplit_params, libsplit_tensor};
 use crate::copy::{self, Executor};
 use crate::error::Error;
-use crate::overlap::{first_crossing, Kept, Numbered, Spans, Trail};
+use crate::overlap::{first_crossing, Numbered, Trail};
 use crate::parts::{OutputStrides, Parts, Pointers, Transfer};
+use crate::shape::usize_of;
 use crate::span::Span;
-use crate::words::Which;
-use core::mem::{offset_of, MaybeUninit};
+use crate::words::{Argument, Field};
+use core::mem::offset_of;
 
-/// [`super::libsplit_copy`], with a reason in place of a status; `error` is only memory that outputs must not
-/// lie over.
-///
-/// # Errors
-/// As that function.
-///
-/// # Safety
-/// As that function.
+/// [`super::libsplit_copy`].
 pub unsafe fn copy(
     input: *const libsplit_tensor,
     params: *const libsplit_params,
@@ -29,163 +23,127 @@ pub unsafe fn copy(
     executor: *const libsplit_executor,
     error: *const libsplit_error,
 ) -> Result<(), Error> {
+    let (mut room, given, look) = (None, Some(num_outputs), Look::AtLayout);
     // SAFETY: promises 1 and 2.
     unsafe {
-        let mut room = MaybeUninit::uninit();
-        let call = ParsedCall::parse(input, params, Some(num_outputs), Look::AtLayout, &mut room)?;
-        call.reads.set_error(error);
-        let pool;
-        let mut on = None::<&dyn Executor>;
-        if !executor.is_null() {
-            pool = Pool::parse(executor)?;
-            call.reads.set(Owner::Executor, Span::of_bytes(executor, (*executor).struct_size));
-            on = Some(&pool);
-        }
+        let call = ParsedCall::parse(input, params, given, look, error, &mut room)?;
+        let pool = Pool::parse(executor, &mut call.reads.executor)?;
         let outputs = parse::descriptors(outputs, num_outputs)?;
-        copy_parsed(call, outputs, on)
+        call.copy(outputs, pool.as_ref().map(|pool| pool as &dyn Executor))
     }
 }
 
-/// Copies by a parsed call.
-///
-/// # Safety
-/// Promises 1 and 2, for what the call's input and the outputs describe.
-#[inline(never)] // once in the library
-pub(crate) unsafe fn copy_parsed(
-    call: &ParsedCall<'_>,
-    outputs: &[libsplit_tensor],
-    executor: Option<&dyn Executor>,
-) -> Result<(), Error> {
-    let geometry = &call.geometry;
-    let input = call.input.span(geometry.elements, Which::Input)?;
-    geometry.check_addressable()?;
-    // SAFETY: promises 1 and 2.
-    let written = unsafe { Written::check(call, outputs) }?;
-    let transfer = transfer(call, outputs, &written);
-    let hull = written.trail.hull;
-    if !(written.trail.is_apart
-        && hull.is_apart(input)
-        && (hull.is_apart(written.arrays) && hull.is_apart(Span::of_slice(outputs))
-            || are_in_order(call, outputs, &transfer))
-        && call.reads.are_apart(hull))
-    {
-        check_closely(call, outputs, &transfer, &written, input)?;
+impl ParsedCall<'_> {
+    /// Makes a parsed copy. Outputs that overlap what is read are refused.
+    ///
+    /// # Safety
+    /// Promises 1 and 2, for what the call's input and the outputs describe.
+    #[inline(never)] // once in the library
+    pub(crate) unsafe fn copy(
+        &self,
+        outputs: &[libsplit_tensor],
+        executor: Option<&dyn Executor>,
+    ) -> Result<(), Error> {
+        let Self { geometry, pieces, input, reads } = self;
+        let source = input.span(geometry.elements, Argument::Input)?;
+        geometry.check_addressable()?;
+        // SAFETY: promises 1 and 2.
+        let Seen { trail, array_hull, are_packed, bytes } = unsafe { self.check_each(outputs) }?;
+        let (rank, descriptors) = (geometry.output_rank(), Span::of_slice(outputs));
+        let transfer = Transfer {
+            geometry: *geometry,
+            source: input.data,
+            strides: input.strides.filter(|_| bytes > 0 && !input.is_packed()),
+            bit_offset: input.bit_offset,
+            parts: Parts { pieces, targets: fields(outputs, offset_of!(libsplit_tensor, data)) },
+            output_strides: if are_packed {
+                OutputStrides::Packed
+            } else {
+                let strides = fields(outputs, offset_of!(libsplit_tensor, strides));
+                OutputStrides::Described { strides, rank }
+            },
+            bytes,
+        };
+        check_apart(&transfer, trail, source, reads, descriptors)?;
+        if !trail.hull.is_apart(array_hull) && !ascend(outputs, &transfer) {
+            check_arrays(outputs, &transfer, trail.hull)?;
+        }
+        // SAFETY: promise 5.
+        unsafe { copy::run(&transfer, executor) }
     }
-    if transfer.bytes == 0 {
-        return Ok(());
+
+    /// Checks each output for itself.
+    ///
+    /// # Safety
+    /// Promises 1 and 2.
+    #[inline(never)] // for its stack
+    unsafe fn check_each(&self, outputs: &[libsplit_tensor]) -> Result<Seen, Error> {
+        let (geometry, rank) = (&self.geometry, self.geometry.output_rank());
+        let (mut trail, mut array_hull) = (Trail::EMPTY, Span::NOWHERE);
+        let (mut are_packed, mut bytes) = (true, 0usize);
+        for (piece, output) in self.pieces.iter().zip(outputs) {
+            if is_unwanted(output) {
+                continue;
+            }
+            // SAFETY: promises 1 and 2.
+            let checked = unsafe { check_output(geometry, piece, output) }?;
+            let [shape, strides] = arrays(output, rank);
+            array_hull = array_hull.hull(shape);
+            if !output.strides.is_null() {
+                array_hull = array_hull.hull(strides);
+            }
+            if checked.reach.bytes == 0 {
+                continue;
+            }
+            let (data, argument) = (output.data.cast::<u8>(), Argument::Output(piece.index));
+            if data.is_null() {
+                return Err(Error::Null { argument, field: Field::Data });
+            }
+            trail.push(checked.reach.place(data, argument)?);
+            are_packed &= checked.is_packed;
+            // All pieces together are as large as the input, which is addressable, apart from bits that fill up their
+            // last bytes.
+            bytes = bytes.wrapping_add(usize_of(checked.bytes));
+        }
+        Ok(Seen { trail, array_hull, are_packed, bytes })
     }
-    // SAFETY: promise 5.
-    unsafe { copy::run(&transfer, executor) }
 }
 
-/// A checked copy, as the engine takes it.
-#[inline]
-fn transfer<'a>(
-    call: &'a ParsedCall<'_>,
-    outputs: &'a [libsplit_tensor],
-    written: &Written,
-) -> Transfer<'a> {
-    let ParsedCall { geometry, pieces, input, .. } = call;
-    let bytes = written.bytes;
-    Transfer {
-        geometry: *geometry,
-        source: input.data,
-        strides: input.strides.filter(|_| bytes > 0 && !input.is_packed()),
-        bit_offset: input.bit_offset,
-        parts: Parts::Ruled { pieces, targets: fields(outputs, offset_of!(libsplit_tensor, data)) },
-        output_strides: if written.are_packed {
-            OutputStrides::Packed
-        } else {
-            let strides = fields(outputs, offset_of!(libsplit_tensor, strides));
-            OutputStrides::Described { strides, rank: geometry.output_rank() }
-        },
-        bytes,
-    }
+/// What has been found out about all outputs of a copy together.
+struct Seen {
+    trail: Trail,
+    array_hull: Span,
+    are_packed: bool,
+    bytes: usize,
 }
 
-/// A field of all descriptors, so far from the begin of each.
+/// Returns a field of all descriptors, `offset` bytes from the start of each.
 fn fields<T>(outputs: &[libsplit_tensor], offset: usize) -> Pointers<'_, T> {
     let first = outputs.as_ptr().wrapping_byte_add(offset);
     // SAFETY: as many descriptors are borrowed.
     unsafe { Pointers::new(first.cast(), size_of::<libsplit_tensor>(), outputs.len()) }
 }
 
-/// Whether descriptors, and after them the arrays and the elements of each output, lie above or below all before
-/// them, as allocations made one after the other do.
-#[inline(never)] // of most it is not asked
-fn are_in_order(
-    call: &ParsedCall<'_>,
-    outputs: &[libsplit_tensor],
-    transfer: &Transfer<'_>,
-) -> bool {
-    let (rank, mut trail) = (call.geometry.output_rank(), Trail::EMPTY);
-    trail.push(Span::of_slice(outputs));
-    for (piece, output) in call.pieces.iter().zip(outputs) {
-        let [shape, strides] = parse::arrays(output, rank);
-        trail.push(shape);
-        trail.push(strides);
-        let data = if transfer.output_strides.are_packed() {
-            Span::of_bytes(output.data, call.geometry.piece_bytes(piece.len))
-        } else {
-            transfer.written(piece.index)
-        };
-        if !data.is_empty() {
-            trail.push(data);
-        }
-        if !trail.is_apart {
-            break;
-        }
-    }
-    trail.is_apart
+/// Returns whether the descriptors, then the arrays and the elements of each output in turn, each lie above or below
+/// all those before them, as they do if each was allocated when it was needed.
+#[inline(never)]
+fn ascend(outputs: &[libsplit_tensor], transfer: &Transfer<'_>) -> bool {
+    let rank = transfer.geometry.output_rank();
+    parse::trail(outputs, rank, |index| transfer.written(index)).is_apart
 }
 
-/// Checks that no output lies over the input, other outputs, or what else is read, of outputs whose hull does.
+/// Checks that no output overlaps the shape or strides of any output.
 #[cold]
 #[inline(never)]
-fn check_closely(
-    call: &ParsedCall<'_>,
+fn check_arrays(
     outputs: &[libsplit_tensor],
     transfer: &Transfer<'_>,
-    written: &Written,
-    input: Span,
+    hull: Span,
 ) -> Result<(), Error> {
-    let spans = Kept::new(transfer);
-    written.check_apart(transfer, &spans, input)?;
-    check_reads(call, outputs, &spans, [written.trail.hull, written.arrays])
-}
-
-/// Checks that no output lies over structures, lengths, descriptors, or arrays of outputs.
-fn check_reads(
-    call: &ParsedCall<'_>,
-    outputs: &[libsplit_tensor],
-    written: &Kept<'_>,
-    [hull, arrays]: [Span; 2],
-) -> Result<(), Error> {
-    let (reads, descriptors) = (&call.reads, Span::of_slice(outputs));
-    let count = outputs.len();
-    if reads.any_meets(descriptors, hull, written) {
-        for output in 0..count {
-            let span = written.span(output);
-            if let Some(other) = reads.under(span) {
-                let is_lengths = reads.lengths().intersects(span);
-                return Err(match other {
-                    Which::Split if is_lengths => Error::Overlap { output, other },
-                    _ => Error::DataOverDescriptor { output, other },
-                });
-            }
-            if span.intersects(descriptors) {
-                let other = Which::Output(output);
-                return Err(Error::DataOverDescriptor { output, other });
-            }
-        }
-    }
-    if arrays.is_apart(hull) {
-        return Ok(());
-    }
-    let rank = call.geometry.output_rank();
+    let (count, rank) = (outputs.len(), transfer.geometry.output_rank());
     let spans = |at: usize| match at.checked_sub(count) {
-        None => written.span(at),
-        // They follow the outputs in number; most lie elsewhere.
+        None => transfer.written(at),
+        // Arrays are numbered after the outputs. Most lie elsewhere.
         Some(array) => {
             let span = parse::array_span(outputs, array, rank);
             if span.is_apart(hull) {
@@ -198,7 +156,7 @@ fn check_reads(
     match first_crossing(count, &Numbered(count.saturating_mul(3), &spans)) {
         None => Ok(()),
         Some((output, array)) => {
-            let other = Which::Output((array - count) / 2);
+            let other = Argument::Output((array - count) / 2);
             Err(Error::DataOverDescriptor { output, other })
         }
     }

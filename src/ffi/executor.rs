@@ -6,7 +6,8 @@ use super::types::{
 };
 use crate::copy::{Executor, Streaming};
 use crate::error::Error;
-use crate::words::Argument;
+use crate::span::Span;
+use crate::words::{Argument, Field};
 use core::ffi::c_void;
 
 /// The caller's thread pool.
@@ -16,20 +17,26 @@ pub(super) struct Pool(libsplit_executor);
 unsafe impl Sync for Pool {}
 
 impl Pool {
-    /// The executor.
+    /// Returns the executor, if there is one, and stores in `span` where its structure lies.
     ///
     /// # Safety
     /// Promise 1, also of its `parallel_for`: that it does what its type says.
-    #[inline(never)] // most calls have none
-    pub(super) unsafe fn parse(executor: *const libsplit_executor) -> Result<Self, Error> {
-        // SAFETY: promise 1.
-        let (executor, _) = unsafe { versioned(executor, Argument::Executor, FIRST_EXECUTOR) }?;
-        let known = LIBSPLIT_FLAG_OUTPUTS_READ_NEXT | LIBSPLIT_FLAG_NEVER_STREAM;
-        check_flags(Argument::Executor, executor.flags, known)?;
-        if executor.parallel_for.is_none() && executor.flags == 0 {
-            return Err(Error::Null { argument: Argument::ParallelFor });
+    pub(super) unsafe fn parse(
+        executor: *const libsplit_executor,
+        span: &mut Span,
+    ) -> Result<Option<Self>, Error> {
+        if executor.is_null() {
+            return Ok(None);
         }
-        Ok(Self(executor))
+        // SAFETY: promise 1.
+        let (given, bytes) = unsafe { versioned(executor, Argument::Executor, FIRST_EXECUTOR) }?;
+        let known = LIBSPLIT_FLAG_OUTPUTS_READ_NEXT | LIBSPLIT_FLAG_NEVER_STREAM;
+        check_flags(Argument::Executor, given.flags, known)?;
+        if given.parallel_for.is_none() && given.flags == 0 {
+            return Err(Error::Null { argument: Argument::ParallelFor, field: Field::Itself });
+        }
+        *span = Span::of_bytes(executor, bytes);
+        Ok(Some(Self(given)))
     }
 }
 
@@ -57,7 +64,7 @@ impl Executor for Pool {
             (0..count).for_each(task);
             return Ok(());
         };
-        // A wide pointer does not pass through void*, a pointer to one does.
+        // A wide pointer does not fit into void*, but a pointer to one does.
         let context = core::ptr::from_ref(&task).cast_mut().cast();
         // SAFETY: `context` outlives the call, by whose end every task has returned.
         let code = unsafe { parallel_for(self.0.pool, Some(run_task), context, count) };
@@ -97,8 +104,8 @@ mod tests {
                 pool: core::ptr::null_mut(),
             };
             // SAFETY: a whole structure, without a function to call.
-            let pool = unsafe { Pool::parse(&raw const stated) };
-            pool.unwrap().streaming()
+            let pool = unsafe { Pool::parse(&raw const stated, &mut super::Span::default()) };
+            pool.unwrap().unwrap().streaming()
         };
         let (read_next, never) = (LIBSPLIT_FLAG_OUTPUTS_READ_NEXT, LIBSPLIT_FLAG_NEVER_STREAM);
         assert_eq!(streaming(read_next), Streaming::OutputsReadNext);

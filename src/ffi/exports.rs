@@ -5,6 +5,8 @@
 //! description of the function says, throughout the call.
 
 #![allow(clippy::missing_safety_doc)] // said above
+// Promises 1 and 3 are the callers'; there is nothing else to say of each function.
+#![allow(unsafe_op_in_unsafe_fn)]
 
 use super::guard::guard;
 use super::types::{
@@ -20,7 +22,7 @@ use core::ffi::{c_char, c_void, CStr};
 /// Returns the version of the library, not of the header: major << 24 | minor << 16 | patch. Never
 /// fails.
 #[cfg_attr(feature = "capi", unsafe(no_mangle))]
-pub extern "C" fn libsplit_version() -> u32 {
+pub const extern "C" fn libsplit_version() -> u32 {
     LIBSPLIT_VERSION_MAJOR << 24 | LIBSPLIT_VERSION_MINOR << 16 | LIBSPLIT_VERSION_PATCH
 }
 
@@ -65,8 +67,7 @@ pub extern "C" fn libsplit_dtype_bits(dtype: libsplit_dtype) -> u32 {
 /// ONNX Split before version 18 without lengths, set params->num_outputs to the number of outputs of
 /// the node, which is then the answer.
 ///
-/// 'error' may be NULL. Returns LIBSPLIT_STATUS_OK, or one of these errors, and then '*count' is
-/// unchanged:
+/// Errors, after which '*count' is unchanged:
 ///
 ///   NULL, ALIGNMENT                input, params, or count; their shapes and strides
 ///   STRUCT_SIZE                    params
@@ -78,9 +79,6 @@ pub extern "C" fn libsplit_dtype_bits(dtype: libsplit_dtype) -> u32 {
 ///   NUM_OUTPUTS                    params->num_outputs
 ///   BIT_OFFSET, DATA_BYTES         params->split
 ///   UNKNOWN                        the number depends on something that is not known yet
-///
-/// In every function, if 'error' itself is misaligned or too small, the function returns ALIGNMENT or
-/// STRUCT_SIZE and does not write to it.
 #[cfg_attr(feature = "capi", unsafe(no_mangle))]
 pub unsafe extern "C" fn libsplit_count(
     input: *const libsplit_tensor,
@@ -88,8 +86,7 @@ pub unsafe extern "C" fn libsplit_count(
     count: *mut usize,
     error: *mut libsplit_error,
 ) -> libsplit_status {
-    // SAFETY: promise 1.
-    unsafe { guard!(error, calls::count(input, params, count)) }
+    guard(error, || calls::count(input, params, count))
 }
 
 /// Describes the outputs: fills in rank, dtype, shape, strides (packed ones, if strides is not NULL),
@@ -108,8 +105,7 @@ pub unsafe extern "C" fn libsplit_count(
 /// be NULL if num_outputs is 0. Shapes and strides of outputs must not overlap one another, nor those
 /// of the input or the lengths.
 ///
-/// 'error' may be NULL. Returns LIBSPLIT_STATUS_OK, or an error, and then no descriptor has changed.
-/// The errors are those of libsplit_count() and these:
+/// Errors, after which no descriptor has changed: those of libsplit_count() and these:
 ///
 ///   NULL, ALIGNMENT   outputs, or the shape or strides of an output
 ///   NUM_OUTPUTS       num_outputs is not the operator's number
@@ -124,8 +120,7 @@ pub unsafe extern "C" fn libsplit_infer(
     num_outputs: usize,
     error: *mut libsplit_error,
 ) -> libsplit_status {
-    // SAFETY: promise 1.
-    unsafe { guard!(error, calls::infer(input, params, outputs, num_outputs, error)) }
+    guard(error, || calls::infer(input, params, outputs, num_outputs, error))
 }
 
 /// Points every output into the input. Does what libsplit_infer() does, and also sets data, strides and
@@ -136,8 +131,7 @@ pub unsafe extern "C" fn libsplit_infer(
 /// 'input' must be complete, without unknown extents. 'outputs' is as for libsplit_infer(); if strides
 /// is NULL, the piece must happen to be packed. A view is valid as long as the data that it points to.
 ///
-/// 'error' may be NULL. Returns LIBSPLIT_STATUS_OK, or an error, and then no descriptor has changed.
-/// The errors are those of libsplit_infer() and these:
+/// Errors, after which no descriptor has changed: those of libsplit_infer() and these:
 ///
 ///   NULL, ALIGNMENT        input->data, if there are elements, or input->strides
 ///   BIT_OFFSET, OVERFLOW   input
@@ -152,8 +146,7 @@ pub unsafe extern "C" fn libsplit_view(
     num_outputs: usize,
     error: *mut libsplit_error,
 ) -> libsplit_status {
-    // SAFETY: promise 1.
-    unsafe { guard!(error, calls::view(input, params, outputs, num_outputs, error)) }
+    guard(error, || calls::view(input, params, outputs, num_outputs, error))
 }
 
 /// Copies every piece into the buffer that its output describes.
@@ -175,11 +168,11 @@ pub unsafe extern "C" fn libsplit_view(
 /// these outputs, with all other descriptors zero. Bytes between the elements of a strided input may be
 /// read, but they never matter: another thread may write to them at the same time.
 ///
-/// 'executor' may be NULL: everything then runs on the calling thread. 'error' may be NULL.
+/// If 'executor' is NULL, everything runs on the calling thread.
 ///
-/// Returns LIBSPLIT_STATUS_OK, or an error, and then nothing has been written; but after EXECUTOR any
-/// part of the outputs may have been, and their contents are undefined. The errors are those of
-/// libsplit_view() that concern the input and the parameters, and these:
+/// Errors, after which nothing has been written (except after EXECUTOR: then any part of the outputs may
+/// have been, and their contents are undefined): those of libsplit_view() that concern the input and the
+/// parameters, and these:
 ///
 ///   NULL, ALIGNMENT        outputs; the shape, strides or data of an output; executor->parallel_for
 ///   STRUCT_SIZE, FLAGS     executor
@@ -198,8 +191,7 @@ pub unsafe extern "C" fn libsplit_copy(
     executor: *const libsplit_executor,
     error: *mut libsplit_error,
 ) -> libsplit_status {
-    // SAFETY: promise 1.
-    unsafe { guard!(error, calls::copy(input, params, outputs, num_outputs, executor, error)) }
+    guard(error, || calls::copy(input, params, outputs, num_outputs, executor, error))
 }
 
 /// Returns how many bytes a plan needs for an input of this rank and this number of outputs. The answer
@@ -223,8 +215,8 @@ pub extern "C" fn libsplit_plan_size(rank: i32, num_outputs: usize) -> usize {
 /// plain bytes: it may be copied and moved, used by many threads at once, and discarded without a call.
 /// It belongs to the build of the library that made it, on this kind of machine, so do not store it.
 ///
-/// 'error' may be NULL. Returns LIBSPLIT_STATUS_OK, or an error, and then the plan's memory has not
-/// changed. The errors are those of libsplit_copy() that do not concern addresses, and these:
+/// Errors, after which the plan's memory has not changed: those of libsplit_copy() that do not concern
+/// addresses, and these:
 ///
 ///   NULL, ALIGNMENT   plan
 ///   PLAN              plan_size is too small
@@ -239,10 +231,7 @@ pub unsafe extern "C" fn libsplit_plan_init(
     num_outputs: usize,
     error: *mut libsplit_error,
 ) -> libsplit_status {
-    // SAFETY: promise 1.
-    unsafe {
-        guard!(error, calls::plan_init(plan, plan_size, input, params, outputs, num_outputs, error))
-    }
+    guard(error, || calls::plan_init(plan, plan_size, input, params, outputs, num_outputs, error))
 }
 
 /// Copies every wanted piece of the tensor at 'input' to its output, as libsplit_copy() does, using a
@@ -251,10 +240,9 @@ pub unsafe extern "C" fn libsplit_plan_init(
 /// 'input' is the address of the input's element [0, ..., 0], and entry i of 'outputs' is the address
 /// of the same element of output i. Entries of pieces that are not wanted or have no elements are
 /// ignored. Nothing says how much memory there is, so the sizes in the plan are taken to be right.
-/// Overlaps are refused as by libsplit_copy(). 'executor' and 'error' may be NULL.
+/// Overlaps are refused as by libsplit_copy().
 ///
-/// Returns LIBSPLIT_STATUS_OK, or one of these errors, and then nothing has been written (except after
-/// EXECUTOR, as for libsplit_copy()):
+/// Errors, after which nothing has been written (except after EXECUTOR, as for libsplit_copy()):
 ///
 ///   PLAN                   'plan' is not a plan of this library
 ///   NULL, ALIGNMENT        plan, input, outputs, or the address of an output; executor->parallel_for
@@ -273,11 +261,8 @@ pub unsafe extern "C" fn libsplit_plan_copy(
     executor: *const libsplit_executor,
     error: *mut libsplit_error,
 ) -> libsplit_status {
-    // SAFETY: promise 1.
-    unsafe {
-        let (input, outputs) = (input.cast(), outputs.cast());
-        guard!(error, calls::plan_copy(plan, input, outputs, num_outputs, executor, error))
-    }
+    let (input, outputs) = (input.cast(), outputs.cast());
+    guard(error, || calls::plan_copy(plan, input, outputs, num_outputs, executor, error))
 }
 
 /// Stores in 'outputs' where each wanted piece of the tensor at 'input' lies, as libsplit_view() does,
@@ -285,8 +270,7 @@ pub unsafe extern "C" fn libsplit_plan_copy(
 /// split; call it once to get them. Entries of pieces that are not wanted are left unchanged. The data
 /// of the input is never read, so it may be in the memory of any device.
 ///
-/// 'error' may be NULL. Returns LIBSPLIT_STATUS_OK, or one of these errors, and then no entry has
-/// changed:
+/// Errors, after which no entry has changed:
 ///
 ///   PLAN               'plan' is not a plan of this library
 ///   NULL, ALIGNMENT    plan, outputs, or an input that has elements
@@ -301,11 +285,8 @@ pub unsafe extern "C" fn libsplit_plan_view(
     num_outputs: usize,
     error: *mut libsplit_error,
 ) -> libsplit_status {
-    // SAFETY: promise 1.
-    unsafe {
-        let (input, outputs) = (input.cast(), outputs.cast());
-        guard!(error, calls::plan_view(plan, input, outputs, num_outputs, error))
-    }
+    let (input, outputs) = (input.cast(), outputs.cast());
+    guard(error, || calls::plan_view(plan, input, outputs, num_outputs, error))
 }
 
 /// Writes a description of a plan as text: the call, and how its bytes will be moved. It is meant for
@@ -320,6 +301,5 @@ pub unsafe extern "C" fn libsplit_plan_describe(
     buffer: *mut c_char,
     size: usize,
 ) -> usize {
-    // SAFETY: promises 1 and 3.
-    unsafe { plan::describe(plan, buffer.cast(), size) }
+    plan::describe(plan, buffer.cast(), size)
 }

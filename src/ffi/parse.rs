@@ -2,7 +2,7 @@
 //!
 //! Promises are those of [`super`].
 
-use super::reads::{Owner, Reads};
+use super::reads::Reads;
 use super::types::{
     libsplit_error, libsplit_executor, libsplit_op, libsplit_params, libsplit_tensor,
     LIBSPLIT_FLAG_CLAMP_UNEVEN,
@@ -12,11 +12,13 @@ use crate::error::{number, Error};
 use crate::geometry::Geometry;
 use crate::lengths::Lengths;
 use crate::operator::Operator;
-use crate::rules::{Pieces, Request};
+use crate::overlap::Trail;
+use crate::pieces::Pieces;
+use crate::rules::Request;
 use crate::shape::MAX_RANK;
 use crate::span::Span;
 use crate::tensor::Tensor;
-use crate::words::{Argument, Field, Which};
+use crate::words::{Argument, Field};
 use core::ffi::c_char;
 use core::mem::{offset_of, MaybeUninit};
 use core::slice;
@@ -26,11 +28,11 @@ pub(crate) struct ParsedCall<'a> {
     pub input: Tensor<'a>,
     pub geometry: Geometry<'a>,
     pub pieces: Pieces<'a>,
-    /// The memory that the call reads, which nothing that it writes may lie over.
-    pub reads: Reads,
+    /// The memory that the call reads, which nothing that it writes may overlap.
+    pub(super) reads: Reads<'a>,
 }
 
-/// What of the input matters to a function.
+/// Which parts of the input matter.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Look {
     /// Type and shape; extents may be unknown.
@@ -41,18 +43,18 @@ pub(crate) enum Look {
 
 #[cfg(all(feature = "alloc", not(feature = "capi")))]
 impl<'a> ParsedCall<'a> {
-    /// Plans a call that is not C's.
+    /// Plans a call from Rust.
     pub(crate) fn new(input: Tensor<'a>, request: &Request<'a>) -> Result<Self, Error> {
         let has_lengths = request.lengths.is_some();
         let geometry = Geometry::new(request, has_lengths, input.dtype, input.shape)?;
         let pieces = request.pieces(input.dtype, geometry.extent)?;
-        Ok(Self { input, geometry, pieces, reads: Reads::NONE })
+        Ok(Self { input, geometry, pieces, reads: Reads::NOTHING })
     }
 }
 
 impl ParsedCall<'_> {
-    /// Parses a call into `room`, where it stays, for it is large to move; and plans its split. `outputs` is the
-    /// number of outputs that the caller gave.
+    /// Parses a call and plans its split. The result is built in `room` and stays there, because it is large. `outputs`
+    /// is the number of outputs that the caller gave; `error` counts as memory that is read.
     ///
     /// # Safety
     /// Promise 1.
@@ -62,50 +64,54 @@ impl ParsedCall<'_> {
         params: *const libsplit_params,
         outputs: Option<usize>,
         look: Look,
-        room: &mut MaybeUninit<Self>,
+        error: *const libsplit_error,
+        room: &mut Option<Self>,
     ) -> Result<&mut Self, Error> {
-        let call = room.as_mut_ptr();
-        // SAFETY: promise 1, here and below; all fields are written.
-        unsafe {
-            (&raw mut (*call).reads).write(Reads::NONE);
-            let reads = &mut (*call).reads;
-            let (given, params_bytes) = versioned(params, Argument::Params, FIRST_PARAMS)?;
-            reads.set(Owner::Params, Span::of_bytes(params, params_bytes));
-            let operator = operator(&given)?;
-            check_flags(Argument::Params, given.flags, LIBSPLIT_FLAG_CLAMP_UNEVEN)?;
+        let mut reads = Reads::NOTHING;
+        // SAFETY: promise 1.
+        let (given, params_bytes) = unsafe { versioned(params, Argument::Params, FIRST_PARAMS) }?;
+        reads.request.1 = Span::of_bytes(params, params_bytes);
+        let operator = operator(&given)?;
+        check_flags(Argument::Params, given.flags, LIBSPLIT_FLAG_CLAMP_UNEVEN)?;
 
-            let described = &*checked(input, Argument::Input)?;
-            let tensor = tensor_of(described, look, Which::Input)?;
-            reads.set(Owner::Input, Span::of(input));
-            reads.set(Owner::InputShape, Span::of_slice(tensor.shape));
-            // Strides that are not looked at are the caller's all the same.
-            reads.set(Owner::InputStrides, Span::of_array(described.strides, tensor.shape.len()));
+        // SAFETY: promise 1.
+        let described = unsafe { &*checked(input, Argument::Input)? };
+        // SAFETY: promise 1.
+        let input = unsafe { tensor_of(described, look, Argument::Input) }?;
+        reads.input = Some(described);
 
-            let mut request = Request {
-                operator,
-                axis: given.axis,
-                lengths: None,
-                num_outputs: given.num_outputs,
-                keepdims: given.keepdims != 0,
-                clamp_uneven: given.flags & LIBSPLIT_FLAG_CLAMP_UNEVEN != 0,
-                may_be_unknown: look == Look::AtShape,
-                outputs,
-            };
-            let (dtype, has_lengths) = (tensor.dtype, !given.split.is_null());
-            (&raw mut (*call).input).write(tensor);
-            let geometry = Geometry::new(&request, has_lengths, dtype, tensor.shape)?;
-            (&raw mut (*call).geometry).write(geometry);
-            if has_lengths {
-                let split = &*checked(given.split, Argument::Lengths)?;
-                request.lengths = Some(lengths_of(split, reads)?);
-            }
-            (&raw mut (*call).pieces).write(request.pieces(dtype, geometry.extent)?);
-            Ok(&mut *call)
+        let mut request = Request {
+            operator,
+            axis: given.axis,
+            lengths: None,
+            num_outputs: given.num_outputs,
+            keepdims: given.keepdims != 0,
+            clamp_uneven: given.flags & LIBSPLIT_FLAG_CLAMP_UNEVEN != 0,
+            may_be_unknown: look == Look::AtShape,
+            outputs,
+        };
+        let has_lengths = !given.split.is_null();
+        let geometry = Geometry::new(&request, has_lengths, input.dtype, input.shape)?;
+        if has_lengths {
+            // SAFETY: promise 1.
+            let split = unsafe { &*checked(given.split, Argument::Lengths)? };
+            // SAFETY: promise 1.
+            let (lengths, span) = unsafe { lengths_of(split) }?;
+            request.lengths = Some(lengths);
+            (reads.split, reads.lengths) = (Some(split), span);
         }
+        let pieces = request.pieces(input.dtype, geometry.extent)?;
+        reads.error = error_span(error);
+        Ok(room.insert(Self { input, geometry, pieces, reads }))
     }
 }
 
-/// The operator version that governs.
+/// Returns where the structure for errors lies: the part of it that every version writes.
+pub(super) fn error_span(error: *const libsplit_error) -> Span {
+    Span::of_bytes(error, FIRST_ERROR)
+}
+
+/// Returns the operator version that governs.
 #[inline]
 fn operator(params: &libsplit_params) -> Result<Operator, Error> {
     let openvino = |operator, name| match params.opset {
@@ -134,85 +140,69 @@ pub(super) fn check_flags(argument: Argument, flags: u32, known: u32) -> Result<
     Err(Error::Flags { argument, expected: known.into(), actual: flags.into() })
 }
 
-/// The lengths, and in `reads` where they lie.
+/// Returns the lengths, and where their elements lie.
 ///
 /// # Safety
 /// Promise 1.
-#[inline]
-unsafe fn lengths_of<'a>(split: &libsplit_tensor, reads: &mut Reads) -> Result<Lengths<'a>, Error> {
-    let which = Which::Split;
-    let dtype = dtype_of(split, which)?;
-    if !(0..=1).contains(&split.rank) {
-        return Err(Error::LengthsRank { expected: 1, actual: split.rank.into() });
-    }
+#[inline(always)] // it is large to return
+unsafe fn lengths_of<'a>(split: &libsplit_tensor) -> Result<(Lengths<'a>, Span), Error> {
+    let argument = Argument::Lengths;
     // SAFETY: promise 1.
-    let tensor = unsafe { tensor_of(split, Look::AtLayout, which) }?;
+    let tensor = unsafe { tensor_of(split, Look::AtLayout, argument) }?;
     let len = tensor.shape.first().copied();
     if let Some(actual @ ..=-1) = len {
         return Err(Error::LengthsExtent { expected: 0, actual });
     }
-    let bits = i64::from(dtype.bits());
+    let bits = i64::from(tensor.dtype.bits());
     let count = len.unwrap_or(1);
     if count.checked_mul(bits).is_none() {
-        return Err(Error::TooManyElements { which });
+        return Err(Error::TooManyElements { argument });
     }
-    reads.set(Owner::Split, Span::of(split));
-    reads.set(Owner::SplitShape, Span::of_slice(tensor.shape));
-    reads.set(Owner::SplitStrides, Span::of_slice(tensor.strides.unwrap_or_default()));
-    if !tensor.data.is_null() {
-        reads.set(Owner::Lengths, tensor.span(count, which)?);
-    } else if len == Some(0) {
-        tensor.check_bit_offset(which)?;
-    }
+    let is_known = !tensor.data.is_null() || len == Some(0);
+    let span = if is_known { tensor.span(count, argument)? } else { Span::NOWHERE };
     let stride = tensor.strides.and_then(|strides| strides.first()).copied().unwrap_or(1);
     // SAFETY: promise 1 for all that has been checked. A stride whose bits overflow is one of a list
     // with one entry, and is not used.
     Ok(unsafe {
         let (bit_offset, bit_stride) = (tensor.bit_offset.into(), stride.wrapping_mul(bits));
-        Lengths::from_raw(tensor.data, bit_offset, bit_stride, len, dtype)
+        (Lengths::from_raw(tensor.data, bit_offset, bit_stride, len, tensor.dtype), span)
     })
 }
 
-#[inline]
-pub(super) fn dtype_of(tensor: &libsplit_tensor, which: Which) -> Result<DType, Error> {
-    let actual = tensor.dtype.0;
-    let expected = number(DType::ALL.len());
-    DType::from_number(actual).ok_or(Error::DTypeUnknown { which, expected, actual: actual.into() })
-}
-
-/// A descriptor's rank, within what a tensor may have.
-#[inline]
-pub(super) fn rank_of(tensor: &libsplit_tensor, which: Which) -> Result<usize, Error> {
-    let actual = i64::from(tensor.rank);
-    let lowest = i64::from(which == Which::Input);
-    match usize::try_from(tensor.rank) {
-        Ok(rank) if rank <= MAX_RANK => Ok(rank),
-        Ok(_) => Err(Error::Rank { which, expected: number(MAX_RANK), actual }),
-        Err(_) => Err(Error::RankNegative { which, expected: lowest, actual }),
-    }
-}
-
-/// A tensor whose type and shape have been looked at, and its layout if that matters.
+/// Returns a tensor after a check of its type, rank and arrays; without its strides if only the shape matters.
 ///
 /// # Safety
 /// Promise 1.
-#[inline]
+#[inline(always)]
 pub(super) unsafe fn tensor_of<'a>(
     tensor: &libsplit_tensor,
     look: Look,
-    which: Which,
+    argument: Argument,
 ) -> Result<Tensor<'a>, Error> {
-    let dtype = dtype_of(tensor, which)?;
-    let rank = rank_of(tensor, which)?;
+    let Some(dtype) = DType::from_number(tensor.dtype.0) else {
+        let (expected, actual) = (number(DType::ALL.len()), tensor.dtype.0.into());
+        return Err(Error::DTypeUnknown { argument, expected, actual });
+    };
+    let (highest, actual) = (number(MAX_RANK), i64::from(tensor.rank));
+    let rank = match (argument, usize::try_from(tensor.rank)) {
+        (Argument::Lengths, Ok(2..) | Err(_)) => {
+            return Err(Error::LengthsRank { expected: 1, actual });
+        }
+        (_, Ok(rank)) if rank <= MAX_RANK => rank,
+        (_, Ok(_)) => return Err(Error::Rank { argument, expected: highest, actual }),
+        (_, Err(_)) => {
+            let expected = i64::from(argument == Argument::Input);
+            return Err(Error::RankNegative { argument, expected, actual });
+        }
+    };
     let (mut shape, mut strides): (&[i64], Option<&[i64]>) = (&[], None);
     if rank > 0 {
-        check_array(tensor.shape, which, Field::Shape)?;
-        // SAFETY: not NULL, aligned, and `rank` entries long by promise 1, as are strides.
-        shape = unsafe { slice::from_raw_parts(tensor.shape, rank) };
-        if look == Look::AtLayout && !tensor.strides.is_null() {
-            check_array(tensor.strides, which, Field::Strides)?;
-            // SAFETY: as above.
-            strides = Some(unsafe { slice::from_raw_parts(tensor.strides, rank) });
+        // SAFETY: promise 1.
+        unsafe {
+            shape = array(tensor.shape, rank, argument, Field::Shape)?;
+            if look == Look::AtLayout && !tensor.strides.is_null() {
+                strides = Some(array(tensor.strides, rank, argument, Field::Strides)?);
+            }
         }
     }
     Ok(Tensor {
@@ -225,100 +215,76 @@ pub(super) unsafe fn tensor_of<'a>(
     })
 }
 
-/// Checks that an array of a descriptor is there and aligned.
+/// Checks that a pointer is not NULL, and aligned.
 #[inline]
-pub(super) fn check_array(array: *const i64, which: Which, field: Field) -> Result<(), Error> {
-    if !array.is_null() && array.is_aligned() {
-        return Ok(());
+fn checked_field<T>(
+    pointer: *const T,
+    argument: Argument,
+    field: Field,
+) -> Result<*const T, Error> {
+    if pointer.is_null() {
+        return Err(Error::Null { argument, field });
     }
-    Err(wrong_array(array as usize, which, field))
+    let missed = pointer as usize & (align_of::<T>() - 1);
+    if missed > 0 {
+        let (expected, actual) = (number(align_of::<T>()), number(missed));
+        return Err(Error::Alignment { argument, field, expected, actual });
+    }
+    Ok(pointer)
 }
 
-#[cold]
-#[inline(never)]
-fn wrong_array(address: usize, which: Which, field: Field) -> Error {
-    if address == 0 {
-        return Error::NullField { which, field };
-    }
-    let (expected, actual) = alignment(address, align_of::<i64>());
-    Error::AlignmentField { which, field, expected, actual }
-}
-
-/// A pointer that is not NULL, and aligned.
+/// Checks that a pointer to an argument is not NULL, and aligned.
 #[inline]
 pub(super) fn checked<T>(pointer: *const T, argument: Argument) -> Result<*const T, Error> {
-    if !pointer.is_null() && pointer.is_aligned() {
-        return Ok(pointer);
-    }
-    Err(wrong_pointer(pointer as usize, align_of::<T>(), argument))
+    checked_field(pointer, argument, Field::Itself)
 }
 
-#[cold]
-#[inline(never)]
-fn wrong_pointer(address: usize, align: usize, argument: Argument) -> Error {
-    if address == 0 {
-        return Error::Null { argument };
-    }
-    let (expected, actual) = alignment(address, align);
-    Error::Alignment { argument, expected, actual }
+/// Returns an array of a descriptor. Checks that it is not NULL, and aligned.
+///
+/// # Safety
+/// Promise 1.
+#[inline]
+pub(super) unsafe fn array<'a>(
+    array: *const i64,
+    len: usize,
+    argument: Argument,
+    field: Field,
+) -> Result<&'a [i64], Error> {
+    let array = checked_field(array, argument, field)?;
+    // SAFETY: not NULL, aligned, and as long by promise 1.
+    Ok(unsafe { slice::from_raw_parts(array, len) })
 }
 
-/// The alignment that an address should have, and by how much it misses it.
-fn alignment(address: usize, align: usize) -> (i64, i64) {
-    (number(align), number(address & (align - 1)))
-}
-
-/// Bytes that structures had in their first version, which ended with these fields: old programs state
-/// them for ever, whatever is added behind.
+/// The sizes of structures in their first version, which ended with these fields. Old programs will always state them,
+/// whatever is added later.
 pub(super) const FIRST_PARAMS: usize = offset_of!(libsplit_params, flags) + size_of::<u32>();
 pub(super) const FIRST_EXECUTOR: usize = offset_of!(libsplit_executor, flags) + size_of::<u32>();
 pub(super) const FIRST_ERROR: usize =
     offset_of!(libsplit_error, message) + size_of::<[c_char; MESSAGE]>();
 
-/// Bytes of an error's message in its first version.
+/// The size of an error's message in its first version.
 pub(super) const MESSAGE: usize = 240;
 
-/// The largest `struct_size` believed.
+/// The largest `struct_size` that is accepted.
 const MAX_STRUCT_SIZE: usize = 4096;
 
-/// A structure that begins with its size and may be of another version than ours, and that size: fields that
-/// it does not have yet are 0, and those that we do not know yet must be.
+/// Returns a structure that begins with its size, and that size. It may be of another version than ours: fields that it
+/// does not have yet are 0, and those that we do not know yet must be 0.
 ///
 /// # Safety
 /// `pointer` must be NULL or valid for the size that it states; all zero bytes are a `T`.
-#[inline]
 pub(super) unsafe fn versioned<T: Copy>(
     pointer: *const T,
     argument: Argument,
     first_version: usize,
 ) -> Result<(T, usize), Error> {
     checked(pointer, argument)?;
-    // SAFETY: the size comes first in every such structure, and it is as long as it says.
-    unsafe {
-        let stated = pointer.cast::<usize>().read();
-        if stated == size_of::<T>() {
-            return Ok((*pointer, stated));
-        }
-        let mut known = MaybeUninit::<T>::zeroed();
-        let bytes = slice::from_raw_parts_mut(known.as_mut_ptr().cast(), size_of::<T>());
-        other_version(pointer.cast(), stated, argument, first_version, bytes)?;
-        Ok((known.assume_init(), stated))
+    // SAFETY: the size comes first in every such structure, which is as long as that says.
+    let stated = unsafe { pointer.cast::<usize>().read() };
+    if stated == size_of::<T>() {
+        // SAFETY: as above.
+        return Ok((unsafe { *pointer }, stated));
     }
-}
-
-/// Copies as much of a structure as is known.
-///
-/// # Safety
-/// As [`versioned`]; the structure states that size.
-#[cold]
-#[inline(never)]
-unsafe fn other_version(
-    pointer: *const u8,
-    stated: usize,
-    argument: Argument,
-    first_version: usize,
-    known: &mut [u8],
-) -> Result<(), Error> {
     if stated < first_version {
         let (expected, actual) = (number(first_version), number(stated));
         return Err(Error::StructSize { argument, expected, actual });
@@ -327,17 +293,21 @@ unsafe fn other_version(
         let expected = number(MAX_STRUCT_SIZE);
         return Err(Error::StructSizeHuge { argument, expected, actual: stated });
     }
-    // SAFETY: the caller's structure is as long as it says.
-    let given = unsafe { slice::from_raw_parts(pointer, stated) };
-    if given.iter().skip(known.len()).any(|byte| *byte != 0) {
-        let (expected, actual) = (number(known.len()), number(stated));
+    // SAFETY: as above.
+    let given = unsafe { slice::from_raw_parts(pointer.cast::<u8>(), stated) };
+    if given.iter().skip(size_of::<T>()).any(|byte| *byte != 0) {
+        let (expected, actual) = (number(size_of::<T>()), number(stated));
         return Err(Error::NonZeroTail { argument, expected, actual });
     }
-    known.iter_mut().zip(given).for_each(|(known, given)| *known = *given);
-    Ok(())
+    let (mut known, bytes) = (MaybeUninit::<T>::zeroed(), stated.min(size_of::<T>()));
+    // SAFETY: as above; there is room for so many bytes, and the others are zero.
+    unsafe {
+        known.as_mut_ptr().cast::<u8>().copy_from_nonoverlapping(given.as_ptr(), bytes);
+        Ok((known.assume_init(), stated))
+    }
 }
 
-/// Output descriptors.
+/// Returns the output descriptors. Checks that memory can hold so many.
 ///
 /// # Safety
 /// Promises 1 and 2.
@@ -359,33 +329,51 @@ pub(super) unsafe fn descriptors<'a>(
     Ok(unsafe { slice::from_raw_parts(outputs, len) })
 }
 
-/// Where the shape and the strides of an output lie; nowhere if it has none.
+/// Returns where the shape and the strides of a descriptor lie; nowhere if they are NULL.
 #[inline]
 pub(super) fn arrays(output: &libsplit_tensor, rank: usize) -> [Span; 2] {
     [output.shape, output.strides].map(|array| Span::of_array(array, rank))
 }
 
-/// One of the arrays of all outputs, of which each has a shape and strides.
+/// Returns where one of the arrays of all outputs lies. They are numbered: the first output's shape, its strides, the
+/// next output's shape, and so on.
 pub(super) fn array_span(outputs: &[libsplit_tensor], array: usize, rank: usize) -> Span {
-    let [shape, strides] = outputs.get(array / 2).map_or([Span::NOWHERE; 2], |o| arrays(o, rank));
-    if array.is_multiple_of(2) {
-        shape
-    } else {
-        strides
-    }
+    let arrays = outputs.get(array / 2).map(|output| arrays(output, rank));
+    arrays.and_then(|arrays| arrays.get(array % 2).copied()).unwrap_or(Span::NOWHERE)
 }
 
-/// Whether a descriptor is all zero: an output that the caller does not want.
+/// Pushes the descriptors, then the shape, the strides and `more` of each output in turn. Stops at the first that lies
+/// neither above nor below all those before it.
+#[inline]
+pub(super) fn trail(
+    outputs: &[libsplit_tensor],
+    rank: usize,
+    more: impl Fn(usize) -> Span,
+) -> Trail {
+    let mut trail = Trail::EMPTY;
+    trail.push(Span::of_slice(outputs));
+    for (index, output) in outputs.iter().enumerate() {
+        let [shape, strides] = arrays(output, rank);
+        for span in [shape, strides, more(index)] {
+            trail.push(span);
+        }
+        if !trail.is_apart {
+            break;
+        }
+    }
+    trail
+}
+
+/// Returns whether a descriptor is all zero: an output that the caller does not want.
 #[inline]
 pub(super) fn is_unwanted(tensor: &libsplit_tensor) -> bool {
-    tensor.shape.is_null()
-        && tensor.data.is_null()
-        && tensor.data_bytes == 0
-        && tensor.strides.is_null()
-        && tensor.rank == 0
-        && tensor.capacity == 0
-        && tensor.dtype.0 == 0
-        && tensor.bit_offset == 0
+    // Most have a shape or data, and then there is no need to look at the rest.
+    tensor.shape.is_null() && tensor.data.is_null() && is_zero(tensor)
+}
+
+#[inline(never)]
+fn is_zero(tensor: &libsplit_tensor) -> bool {
+    *tensor == libsplit_tensor::ZERO
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! Plans: a split in the caller's memory, with everything decided that does not depend on
-//! addresses. A plan is plain bytes: a head, then arrays.
+//! Plans: splits in memory of the caller, in which everything is decided that does not depend on addresses. A plan is
+//! plain bytes: a head, and then these arrays.
 //!
 //! | array | entries | what |
 //! |---|---|---|
@@ -13,48 +13,39 @@
 #![allow(clippy::cast_ptr_alignment, clippy::cast_possible_truncation)]
 
 use super::executor::Pool;
-use super::outputs::{check_output, Checked, Written};
-use super::parse::{self, checked, is_unwanted, Look, ParsedCall, FIRST_ERROR};
+use super::libsplit_version;
+use super::outputs::{check_apart, check_output, Checked};
+use super::parse::{self, checked, error_span, is_unwanted, Look, ParsedCall};
+use super::reads::Reads;
 use super::types::{
     libsplit_error, libsplit_executor, libsplit_params, libsplit_plan, libsplit_tensor,
 };
 use crate::copy::{self, Executor};
 use crate::describe;
-use crate::dtype::DType;
 use crate::error::Error;
-use crate::geometry::{Geometry, Piece};
-use crate::overlap::{Kept, Spans, Trail};
-use crate::parts::{OutputStrides, Parts, Pointers, Record, Transfer, UNWANTED};
+use crate::geometry::Geometry;
+use crate::overlap::Trail;
+use crate::parts::{OutputStrides, Parts, Pointers, Transfer};
+use crate::pieces::{Piece, Pieces, Record, UNWANTED};
 use crate::place::Place;
-use crate::shape::{packed_bytes, MAX_RANK};
+use crate::shape::{usize_of, MAX_RANK};
 use crate::span::Span;
 use crate::tensor::Reach;
 use crate::text::Text;
-use crate::words::{Argument, Which};
-use core::mem::MaybeUninit;
-use core::ptr::null;
+use crate::words::{Argument, Field};
+use core::ptr::{null, NonNull};
 use core::slice;
 
-/// What a plan begins with: its name, and a number of the build, for which only builds that lay plans out alike have
-/// the same.
-#[allow(clippy::indexing_slicing)] // when the library is built
+/// The first 8 bytes of a plan: its name, and a hash of everything that must be the same in the build that reads it.
+/// The order of bytes shows anyway.
 const MAGIC: u64 = {
-    let facts = [
-        crate::ffi::LIBSPLIT_VERSION_MAJOR,
-        crate::ffi::LIBSPLIT_VERSION_MINOR,
-        crate::ffi::LIBSPLIT_VERSION_PATCH,
-        size_of::<Head>() as u32,
-        size_of::<Record>() as u32,
-        usize::BITS,
-        cfg!(feature = "avx512") as u32,
-        cfg!(target_endian = "big") as u32,
-    ];
     // FNV-1a, of words.
-    let (mut hash, mut at) = (0x811C_9DC5u32, 0);
-    while at < facts.len() {
-        hash = (hash ^ facts[at]).wrapping_mul(0x0100_0193);
-        at += 1;
+    const fn and(hash: u32, fact: u32) -> u32 {
+        (hash ^ fact).wrapping_mul(0x0100_0193)
     }
+    let layout = (size_of::<Head>() << 16 | size_of::<Record>()) as u32;
+    let kind = usize::BITS | cfg!(feature = "avx512") as u32;
+    let hash = and(and(and(0x811C_9DC5, libsplit_version()), layout), kind);
     (u32::from_be_bytes(*b"splt") as u64) << 32 | hash as u64
 };
 
@@ -63,27 +54,21 @@ const MAGIC: u64 = {
 struct Head {
     magic: u64,
     num_outputs: usize,
-    /// How many outputs there is something to copy to, and the bytes of all, as if they were packed.
-    num_parts: usize,
+    /// Bytes of all outputs that are wanted, as if they were packed.
     bytes: usize,
-    dtype: DType,
+    /// Without its shape, which follows.
+    geometry: Geometry<'static>,
     bit_offset: u32,
-    rank: u32,
-    axis: u32,
-    keeps_axis: bool,
-    has_elements: bool,
     /// Whether the input, or an output, has strides that are not packed.
     is_strided: bool,
     has_strided_outputs: bool,
-    extent: i64,
-    elements: i64,
-    inner: i64,
-    outer: i64,
-    reach: Reach,
+    /// Of the input, if it has elements.
+    reach: Option<Reach>,
+    rank: usize,
     sections: Sections,
 }
 
-/// Where the arrays of a plan begin, in bytes, for so many axes and outputs.
+/// Where the arrays of a plan begin, in bytes, for a number of axes and outputs.
 #[derive(Clone, Copy)]
 #[repr(C)]
 struct Sections {
@@ -95,9 +80,9 @@ struct Sections {
 }
 
 impl Sections {
-    /// `None` where there is no such plan.
+    /// Returns `None` if rank or number of outputs is out of range.
     fn new(rank: usize, outputs: usize) -> Option<Self> {
-        // Without outputs, nothing is asked about the input.
+        // Without outputs, nobody needs the input.
         let axes = if outputs == 0 { 0 } else { rank * size_of::<i64>() };
         let shape = size_of::<Head>();
         let strides = shape + axes;
@@ -114,14 +99,7 @@ pub(super) fn size(rank: i32, num_outputs: usize) -> usize {
     rank.and_then(|rank| Sections::new(rank, num_outputs)).map_or(0, |sections| sections.end)
 }
 
-/// [`super::libsplit_plan_init`], with a reason in place of a status; `error` is only memory that the plan must
-/// not lie over.
-///
-/// # Errors
-/// As that function.
-///
-/// # Safety
-/// As that function.
+/// [`super::libsplit_plan_init`].
 pub unsafe fn plan_init(
     plan: *mut libsplit_plan,
     plan_size: usize,
@@ -131,20 +109,19 @@ pub unsafe fn plan_init(
     num_outputs: usize,
     error: *const libsplit_error,
 ) -> Result<(), Error> {
+    let (mut room, given, look) = (None, Some(num_outputs), Look::AtLayout);
     // SAFETY: promises 1 and 2.
     unsafe {
-        let mut room = MaybeUninit::uninit();
-        let call = ParsedCall::parse(input, params, Some(num_outputs), Look::AtLayout, &mut room)?;
-        call.reads.set_error(error);
-        let mut given = None;
+        let call = ParsedCall::parse(input, params, given, look, error, &mut room)?;
+        let mut wanted = None;
         if !outputs.is_null() {
-            given = Some(parse::descriptors(outputs, num_outputs)?);
+            wanted = Some(parse::descriptors(outputs, num_outputs)?);
         }
-        make(plan, plan_size, call, given, num_outputs)
+        make(plan, plan_size, call, wanted, num_outputs)
     }
 }
 
-/// Makes a plan of a call; without outputs, all are wanted and packed.
+/// Makes a plan of a call. Without outputs, all of them are wanted and packed.
 ///
 /// # Safety
 /// Promises 1 and 2; `plan` must be valid for `plan_size` bytes.
@@ -155,8 +132,8 @@ pub(crate) unsafe fn make(
     outputs: Option<&[libsplit_tensor]>,
     num_outputs: usize,
 ) -> Result<(), Error> {
-    let geometry = &call.geometry;
-    let place = checked(plan.cast::<u64>(), Argument::Plan)?.cast_mut().cast::<u8>();
+    let ParsedCall { geometry, input, pieces, reads } = call;
+    let plan = checked(plan.cast::<u64>(), Argument::Plan)?.cast_mut().cast::<u8>();
     let Some(sections) = Sections::new(geometry.shape.len(), num_outputs) else {
         let (argument, expected) = (Argument::Given, i64::MAX);
         return Err(Error::TooManyOutputs { argument, expected, actual: num_outputs });
@@ -164,174 +141,137 @@ pub(crate) unsafe fn make(
     if plan_size < sections.end {
         return Err(Error::PlanSize { expected: sections.end, actual: plan_size });
     }
-    call.input.check_bit_offset(Which::Input)?;
-    let mut reach = Reach::default();
+    input.check_bit_offset(Argument::Input)?;
+    let mut reach = None;
     if geometry.elements > 0 {
-        reach = call.input.reach(geometry.elements, Which::Input)?;
-        reach.check_fits(Which::Input)?;
+        let found = input.reach(geometry.elements, Argument::Input)?;
+        reach = Some(found.check_fits(Argument::Input)?);
     }
     geometry.check_addressable()?;
-    let mut are_packed = true;
-    for (piece, output) in call.pieces.iter().zip(outputs.unwrap_or_default()) {
-        if !is_unwanted(output) {
-            // SAFETY: promises 1 and 2.
-            let checked = unsafe { check_output(geometry, piece, output) }?;
-            checked.reach.check_fits(Which::Output(piece.index))?;
-            are_packed &= checked.is_packed;
+    // SAFETY: promises 1 and 2.
+    let check = |piece| unsafe { check_wanted(geometry, piece, outputs) };
+    let (given, mut has_strided_outputs) = (outputs.unwrap_or_default(), false);
+    for piece in pieces.iter() {
+        if let Some(checked) = check(piece)? {
+            checked.reach.check_fits(Argument::Output(piece.index))?;
+            has_strided_outputs |= !checked.is_packed;
         }
     }
-    let memory = Span::of_bytes(place, sections.end);
-    check_apart(memory, call, outputs.unwrap_or_default())?;
-    let writer = Writer { place, sections, call, outputs, has_strided_outputs: !are_packed };
-    // SAFETY: promises 1 and 2; there is room, and nothing else lies in it.
-    unsafe { writer.write(num_outputs, reach) }
-}
+    check_memory(Span::of_bytes(plan, sections.end), given, geometry.output_rank(), reads)?;
 
-/// Checks that the plan lies over nothing that is read while it is written.
-#[inline(never)]
-fn check_apart(
-    plan: Span,
-    call: &ParsedCall<'_>,
-    outputs: &[libsplit_tensor],
-) -> Result<(), Error> {
-    let argument = Argument::Plan;
-    if let Some(other) = call.reads.under(plan) {
-        return Err(Error::ArrayOverlap { argument, other });
-    }
-    let rank = call.geometry.output_rank();
-    for (index, output) in outputs.iter().enumerate() {
-        if parse::arrays(output, rank).iter().any(|array| plan.intersects(*array)) {
-            return Err(Error::ArrayOverlap { argument, other: Which::Output(index) });
+    let (place, mut bytes) = (Place::new(geometry, input), 0usize);
+    for piece in pieces.iter() {
+        let (index, offset) = (piece.index, piece.offset);
+        let mut record = Record { offset, ahead: UNWANTED, ..Record::default() };
+        if let Some(checked) = check(piece)? {
+            record.ahead = place.of(offset, piece.len).ahead as i64;
+            record.len = if checked.bytes > 0 { piece.len } else { 0 };
+            record.reach = checked.reach;
+            bytes = bytes.saturating_add(usize_of(checked.bytes));
+        }
+        // SAFETY: promises 1 and 2; there is room for a record and strides of each output.
+        unsafe {
+            entry::<Record>(plan, sections.records, index).write(record);
+            if let Some(output) = given.get(index).filter(|_| has_strided_outputs && record.len > 0)
+            {
+                write_strides(geometry, piece, output, entry(plan, sections.output_strides, 0));
+            }
         }
     }
-    if plan.intersects(Span::of_slice(outputs)) {
-        return Err(Error::ArrayOverlap { argument, other: Which::Outputs });
+    if num_outputs > 0 {
+        let strides = place.strides.unwrap_or_default();
+        for (array, axes) in [(sections.shape, geometry.shape), (sections.strides, strides)] {
+            // SAFETY: there is room for as many entries as there are axes.
+            unsafe {
+                entry::<i64>(plan, array, 0).copy_from_nonoverlapping(axes.as_ptr(), axes.len());
+            }
+        }
+    }
+    // SAFETY: there is room for a head.
+    unsafe {
+        plan.cast::<Head>().write(Head {
+            magic: MAGIC,
+            num_outputs,
+            bytes,
+            geometry: Geometry { shape: &[], ..*geometry },
+            bit_offset: input.bit_offset,
+            is_strided: place.strides.is_some() && !input.is_packed(),
+            has_strided_outputs,
+            reach,
+            rank: if num_outputs == 0 { 0 } else { geometry.shape.len() },
+            sections,
+        });
     }
     Ok(())
 }
 
-/// What a checked plan is written from.
-struct Writer<'a> {
-    place: *mut u8,
-    sections: Sections,
-    call: &'a ParsedCall<'a>,
-    /// `None` = all wanted and packed.
-    outputs: Option<&'a [libsplit_tensor]>,
-    has_strided_outputs: bool,
+/// Checks that the plan overlaps nothing that is read while it is written.
+fn check_memory(
+    plan: Span,
+    outputs: &[libsplit_tensor],
+    rank: usize,
+    reads: &Reads<'_>,
+) -> Result<(), Error> {
+    let has_array =
+        |output| parse::arrays(output, rank).iter().any(|array| plan.intersects(*array));
+    let array = || outputs.iter().position(has_array).map(Argument::Output);
+    let descriptor = || plan.intersects(Span::of_slice(outputs)).then_some(Argument::Outputs);
+    match reads.under(plan).or_else(array).or_else(descriptor) {
+        None => Ok(()),
+        Some(other) => Err(Error::ArrayOverlap { argument: Argument::Plan, other }),
+    }
 }
 
-impl Writer<'_> {
-    /// An entry of an array.
-    fn entry<T>(&self, array: usize, index: usize) -> *mut T {
-        self.place.wrapping_add(array + index * size_of::<T>()).cast()
-    }
+/// Returns the address of an entry of an array of a plan.
+fn entry<T>(plan: *mut u8, array: usize, index: usize) -> *mut T {
+    plan.wrapping_add(array + index * size_of::<T>()).cast()
+}
 
-    /// # Safety
-    /// Promises 1 and 2; there must be room for the plan, which lies over nothing else.
-    unsafe fn write(&self, num_outputs: usize, reach: Reach) -> Result<(), Error> {
-        let ParsedCall { geometry, input, pieces, .. } = self.call;
-        let place = Place::new(geometry, input);
-        let (mut num_parts, mut bytes) = (0, 0usize);
-        for piece in pieces.iter() {
-            // SAFETY: promises 1 and 2; there is room for a record and strides of each output.
-            unsafe {
-                let record = self.record(piece, &place)?;
-                self.entry::<Record>(self.sections.records, piece.index).write(record);
-                if record.len > 0 {
-                    num_parts += 1;
-                    bytes = bytes.saturating_add(geometry.piece_bytes(piece.len));
-                }
-            }
-        }
-        if num_outputs > 0 {
-            let strides = place.strides.unwrap_or_default();
-            for (array, axes) in
-                [(self.sections.shape, geometry.shape), (self.sections.strides, strides)]
-            {
-                // SAFETY: there is room for as many entries as there are axes.
-                unsafe {
-                    self.entry::<i64>(array, 0).copy_from_nonoverlapping(axes.as_ptr(), axes.len());
-                }
-            }
-        }
-        // SAFETY: there is room for a head.
+/// Checks an output, and returns `None` if it is not wanted. Without outputs, all of them are wanted and packed.
+///
+/// # Safety
+/// Promises 1 and 2.
+unsafe fn check_wanted(
+    geometry: &Geometry<'_>,
+    piece: Piece,
+    outputs: Option<&[libsplit_tensor]>,
+) -> Result<Option<Checked>, Error> {
+    let Some(outputs) = outputs else {
+        let reach = Reach::packed(geometry.piece_elements(piece.len), geometry.dtype.bits());
+        return Ok(Some(Checked { reach, bytes: reach.bytes, is_packed: true }));
+    };
+    match outputs.get(piece.index).filter(|output| !is_unwanted(output)) {
+        None => Ok(None),
+        // SAFETY: promises 1 and 2.
+        Some(output) => unsafe { check_output(geometry, piece, output) }.map(Some),
+    }
+}
+
+/// Writes the strides of an output, or packed ones if it has none, to their place among `all`.
+///
+/// # Safety
+/// The output must have been checked, and there must be room for its strides.
+unsafe fn write_strides(
+    geometry: &Geometry<'_>,
+    piece: Piece,
+    output: &libsplit_tensor,
+    all: *mut i64,
+) {
+    let (shape, mut packed) = (geometry.output_shape(piece.len), 1i64);
+    let rank = shape.len();
+    for (axis, extent) in shape.enumerate().rev() {
+        let own = output.strides;
+        // SAFETY: the caller's promise.
         unsafe {
-            self.place.cast::<Head>().write(Head {
-                magic: MAGIC,
-                num_outputs,
-                num_parts,
-                bytes,
-                dtype: geometry.dtype,
-                bit_offset: input.bit_offset,
-                rank: geometry.shape.len() as u32,
-                axis: geometry.axis as u32,
-                keeps_axis: geometry.keeps_axis,
-                has_elements: place.has_elements,
-                is_strided: place.strides.is_some() && !input.is_packed(),
-                has_strided_outputs: self.has_strided_outputs,
-                extent: geometry.extent,
-                elements: geometry.elements,
-                inner: geometry.inner,
-                outer: geometry.outer,
-                reach,
-                sections: self.sections,
-            });
+            let stride = if own.is_null() { packed } else { *own.add(axis) };
+            all.add(piece.index * rank + axis).write(stride);
         }
-        Ok(())
-    }
-
-    /// The record of a piece; its output's strides are written.
-    ///
-    /// # Safety
-    /// As [`Writer::write`].
-    unsafe fn record(&self, piece: Piece, place: &Place<'_>) -> Result<Record, Error> {
-        let geometry = &self.call.geometry;
-        let output = self.outputs.and_then(|outputs| outputs.get(piece.index));
-        let nothing =
-            Record { offset: piece.offset, len: 0, ahead: UNWANTED, reach: Reach::default() };
-        if output.is_some_and(is_unwanted) {
-            return Ok(nothing);
-        }
-        let ahead = place.of(piece.offset, piece.len).ahead as i64;
-        let elements = geometry.piece_elements(piece.len);
-        if elements == 0 {
-            return Ok(Record { ahead, ..nothing });
-        }
-        let mut reach = Reach { low: 0, bytes: packed_bytes(elements, geometry.dtype.bits()) };
-        if let Some(output) = output {
-            // SAFETY: promises 1 and 2. Once more, for nothing may be written before all of them are right.
-            unsafe {
-                Checked { reach, .. } = check_output(geometry, piece, output)?;
-                if self.has_strided_outputs {
-                    self.write_strides(piece, output);
-                }
-            }
-        }
-        Ok(Record { offset: piece.offset, len: piece.len, ahead, reach })
-    }
-
-    /// Writes the strides of an output: its own, or the packed ones.
-    ///
-    /// # Safety
-    /// As [`Writer::write`].
-    unsafe fn write_strides(&self, piece: Piece, output: &libsplit_tensor) {
-        let (shape, mut packed) = (self.call.geometry.output_shape(piece.len), 1i64);
-        let rank = shape.len();
-        for (axis, extent) in shape.enumerate().rev() {
-            let own = output.strides;
-            // SAFETY: the output has been checked, and there is room for as many in the plan.
-            unsafe {
-                let stride = if own.is_null() { packed } else { *own.add(axis) };
-                let at = piece.index * rank + axis;
-                self.entry::<i64>(self.sections.output_strides, at).write(stride);
-            }
-            packed = packed.wrapping_mul(extent);
-        }
+        packed = packed.wrapping_mul(extent);
     }
 }
 
-/// A plan as it is read.
-struct Planned<'a> {
+/// A plan that is being read.
+pub(crate) struct Planned<'a> {
     head: &'a Head,
     place: *const u8,
 }
@@ -351,12 +291,15 @@ impl<'a> Planned<'a> {
         }
     }
 
-    /// A plan that is read to be run on so many outputs.
+    /// Reads a plan. Checks that it was made for this number of outputs.
     ///
     /// # Safety
     /// As [`Planned::read`].
     #[inline]
-    unsafe fn for_outputs(plan: *const libsplit_plan, num_outputs: usize) -> Result<Self, Error> {
+    pub(crate) unsafe fn for_outputs(
+        plan: *const libsplit_plan,
+        num_outputs: usize,
+    ) -> Result<Self, Error> {
         // SAFETY: the caller's promise.
         let planned = unsafe { Self::read(plan) }?;
         let expected = planned.head.num_outputs;
@@ -366,16 +309,18 @@ impl<'a> Planned<'a> {
         Ok(planned)
     }
 
-    /// An array of the plan.
+    /// Returns an array of the plan.
     #[inline]
     fn array<T>(&self, array: usize, len: usize) -> &'a [T] {
         // SAFETY: promise 3.
         unsafe { slice::from_raw_parts(self.place.add(array).cast(), len) }
     }
 
+    /// Returns the memory that a call by the plan reads, and that of `error`.
     #[inline]
-    fn span(&self) -> Span {
-        Span::of_array(self.place, self.head.sections.end)
+    fn reads(&self, error: *const libsplit_error) -> Reads<'static> {
+        let plan = (Argument::Plan, Span::of_array(self.place, self.head.sections.end));
+        Reads { request: plan, error: error_span(error), ..Reads::NOTHING }
     }
 
     #[inline]
@@ -383,47 +328,81 @@ impl<'a> Planned<'a> {
         self.array(self.head.sections.records, self.head.num_outputs)
     }
 
-    /// A copy by the plan, as the engine takes it.
+    /// Checks the address of the input. Returns its memory, which is nowhere if it has no elements.
+    fn input(&self, input: *const u8) -> Result<Span, Error> {
+        let Some(reach) = self.head.reach else { return Ok(Span::NOWHERE) };
+        if input.is_null() {
+            return Err(Error::Null { argument: Argument::Input, field: Field::Itself });
+        }
+        reach.place(input, Argument::Input)
+    }
+
+    /// Returns the copy that the plan describes, in the form that the engine takes.
     #[inline]
-    fn transfer(&self, source: *const u8, targets: Pointers<'a, u8>) -> Transfer<'a> {
-        let head = self.head;
-        let rank = if head.num_outputs == 0 { 0 } else { head.rank as usize };
-        let geometry = Geometry {
-            dtype: head.dtype,
-            shape: self.array(head.sections.shape, rank),
-            axis: head.axis as usize,
-            keeps_axis: head.keeps_axis,
-            extent: head.extent,
-            elements: head.elements,
-            inner: head.inner,
-            outer: head.outer,
-        };
+    fn transfer(
+        &self,
+        source: *const u8,
+        pieces: &'a Pieces<'a>,
+        targets: Pointers<'a, u8>,
+    ) -> Transfer<'a> {
+        let &Head { rank, sections, num_outputs, .. } = self.head;
+        let shape = self.array(sections.shape, rank);
+        let geometry = Geometry { shape, ..self.head.geometry };
         Transfer {
             geometry,
             source,
-            strides: head.is_strided.then(|| self.array(head.sections.strides, rank)),
-            bit_offset: head.bit_offset,
-            parts: Parts::Planned { records: self.records(), targets },
-            output_strides: if head.has_strided_outputs {
+            strides: self.head.is_strided.then(|| self.array(sections.strides, rank)),
+            bit_offset: self.head.bit_offset,
+            parts: Parts { pieces, targets },
+            output_strides: if self.head.has_strided_outputs {
                 let rank = geometry.output_rank();
-                let strides = self.array(head.sections.output_strides, rank * head.num_outputs);
+                let strides = self.array(sections.output_strides, rank * num_outputs);
                 OutputStrides::Planned { strides, rank }
             } else {
                 OutputStrides::Packed
             },
-            bytes: head.bytes,
+            bytes: self.head.bytes,
         }
+    }
+
+    /// Makes the copy. Outputs that overlap what is read are refused.
+    ///
+    /// # Safety
+    /// As [`super::libsplit_plan_copy`].
+    pub(crate) unsafe fn copy(
+        &self,
+        input: *const u8,
+        outputs: *const *mut u8,
+        executor: Option<&dyn Executor>,
+        reads: &Reads<'_>,
+    ) -> Result<(), Error> {
+        if self.head.bytes == 0 {
+            return Ok(());
+        }
+        checked(outputs, Argument::Outputs)?;
+        let source = self.input(input)?;
+        let mut trail = Trail::EMPTY;
+        for (index, record) in self.records().iter().enumerate() {
+            if record.len > 0 {
+                // SAFETY: promise 1.
+                let (argument, target) = (Argument::Output(index), unsafe { *outputs.add(index) });
+                if target.is_null() {
+                    return Err(Error::Null { argument, field: Field::Itself });
+                }
+                trail.push(record.reach.place(target, argument)?);
+            }
+        }
+        let (pieces, count) = (Pieces::Planned(self.records()), self.head.num_outputs);
+        // SAFETY: promise 1.
+        let targets = unsafe { Pointers::new(outputs, size_of::<*mut u8>(), count) };
+        let transfer = self.transfer(input, &pieces, targets);
+        check_apart(&transfer, trail, source, reads, Span::of_array(outputs, count))?;
+        // SAFETY: promise 5.
+        unsafe { copy::run(&transfer, executor) }
     }
 }
 
-/// [`super::libsplit_plan_copy`], with a reason in place of a status; `error` is only memory that outputs must
-/// not lie over.
-///
-/// # Errors
-/// As that function.
-///
-/// # Safety
-/// As that function.
+/// [`super::libsplit_plan_copy`].
 pub unsafe fn plan_copy(
     plan: *const libsplit_plan,
     input: *const u8,
@@ -432,106 +411,17 @@ pub unsafe fn plan_copy(
     executor: *const libsplit_executor,
     error: *const libsplit_error,
 ) -> Result<(), Error> {
-    // SAFETY: promise 1.
-    unsafe {
-        let pool;
-        let mut on = None::<&dyn Executor>;
-        let mut executor_span = Span::default();
-        if !executor.is_null() {
-            pool = Pool::parse(executor)?;
-            executor_span = Span::of_bytes(executor, (*executor).struct_size);
-            on = Some(&pool);
-        }
-        let error_bytes = if error.is_null() { 0 } else { FIRST_ERROR };
-        let others = [
-            (Which::Outputs, Span::of_array(outputs, num_outputs)),
-            (Which::Executor, executor_span),
-            (Which::Error, Span::of_bytes(error, error_bytes)),
-        ];
-        copy_by(plan, input, outputs, num_outputs, on, &others)
-    }
-}
-
-/// Copies by a plan. Outputs must not lie over it or the `others`.
-///
-/// # Safety
-/// As [`super::libsplit_plan_copy`].
-#[inline]
-pub(crate) unsafe fn copy_by(
-    plan: *const libsplit_plan,
-    input: *const u8,
-    outputs: *const *mut u8,
-    num_outputs: usize,
-    executor: Option<&dyn Executor>,
-    others: &[(Which, Span)],
-) -> Result<(), Error> {
     // SAFETY: promises 1, 3 and 5.
     unsafe {
+        let mut executor_span = Span::NOWHERE;
+        let pool = Pool::parse(executor, &mut executor_span)?;
         let planned = Planned::for_outputs(plan, num_outputs)?;
-        if planned.head.num_parts == 0 {
-            return Ok(());
-        }
-        checked(outputs, Argument::Outputs)?;
-        if input.is_null() {
-            return Err(Error::NullAddress { which: Which::Input });
-        }
-        let span = planned.head.reach.place(input, Which::Input)?;
-        let mut trail = Trail::EMPTY;
-        for (index, record) in planned.records().iter().enumerate() {
-            if record.len > 0 {
-                let (which, target) = (Which::Output(index), *outputs.add(index));
-                if target.is_null() {
-                    return Err(Error::NullAddress { which });
-                }
-                trail.push(record.reach.place(target, which)?);
-            }
-        }
-        let targets = Pointers::new(outputs, size_of::<*mut u8>(), num_outputs);
-        let transfer = planned.transfer(input, targets);
-        let (hull, own) = (trail.hull, planned.span());
-        if !(trail.is_apart
-            && hull.is_apart(span)
-            && hull.is_apart(own)
-            && others.iter().all(|(_, other)| other.is_apart(hull)))
-        {
-            let are_packed = transfer.output_strides.are_packed();
-            let written = Written { trail, are_packed, ..Written::NONE };
-            check_closely(&transfer, &written, span, own, others)?;
-        }
-        copy::run(&transfer, executor)
+        let reads = Reads { executor: executor_span, ..planned.reads(error) };
+        planned.copy(input, outputs, pool.as_ref().map(|pool| pool as &dyn Executor), &reads)
     }
 }
 
-/// Checks that no output lies over the input, other outputs, the plan, or what else is read, of outputs whose
-/// hull does.
-#[cold]
-#[inline(never)]
-fn check_closely(
-    transfer: &Transfer<'_>,
-    written: &Written,
-    input: Span,
-    plan: Span,
-    others: &[(Which, Span)],
-) -> Result<(), Error> {
-    let (spans, hull) = (Kept::new(transfer), written.trail.hull);
-    written.check_apart(transfer, &spans, input)?;
-    for &(other, read) in [(Which::Plan, plan)].iter().chain(others) {
-        let outputs = if read.is_apart(hull) { 0 } else { spans.len() };
-        if let Some(output) = (0..outputs).find(|at| spans.span(*at).intersects(read)) {
-            return Err(Error::DataOverDescriptor { output, other });
-        }
-    }
-    Ok(())
-}
-
-/// [`super::libsplit_plan_view`], with a reason in place of a status; `error` is only memory that the entries
-/// must not lie over.
-///
-/// # Errors
-/// As that function.
-///
-/// # Safety
-/// As that function.
+/// [`super::libsplit_plan_view`].
 pub unsafe fn plan_view(
     plan: *const libsplit_plan,
     input: *mut u8,
@@ -546,18 +436,12 @@ pub unsafe fn plan_view(
             return Ok(());
         }
         checked(outputs.cast_const(), Argument::Outputs)?;
-        if planned.head.has_elements {
-            if input.is_null() {
-                return Err(Error::NullAddress { which: Which::Input });
-            }
-            planned.head.reach.place(input, Which::Input)?;
-        }
+        planned.input(input)?;
         let written = Span::of_array(outputs.cast_const(), num_outputs);
-        let error_bytes = if error.is_null() { 0 } else { FIRST_ERROR };
-        let (own, detail) = (planned.span(), Span::of_bytes(error, error_bytes));
-        if !(own.is_apart(written) && detail.is_apart(written)) {
-            let other = if own.is_apart(written) { Which::Error } else { Which::Plan };
-            return Err(Error::ArrayOverlap { argument: Argument::Outputs, other });
+        for (other, read) in [planned.reads(error).request, (Argument::Error, error_span(error))] {
+            if read.intersects(written) {
+                return Err(Error::ArrayOverlap { argument: Argument::Outputs, other });
+            }
         }
         for (index, record) in planned.records().iter().enumerate() {
             if record.ahead != UNWANTED {
@@ -568,7 +452,7 @@ pub unsafe fn plan_view(
     Ok(())
 }
 
-/// Writes what a plan will do; returns the length of the whole text, 0 of what is no plan.
+/// Writes a description of a plan. Returns the length of the whole text, or 0 if this is not a plan.
 ///
 /// # Safety
 /// Promises 1 and 3; `buffer` must be NULL or valid for `size` bytes.
@@ -582,10 +466,11 @@ pub(crate) unsafe fn describe(plan: *const libsplit_plan, buffer: *mut u8, size:
         // SAFETY: as many bytes are there; nobody else has them.
         _ => unsafe { slice::from_raw_parts_mut(buffer, size) },
     };
-    // SAFETY: no pointer is read.
-    let targets = unsafe { Pointers::new(null(), 0, 0) };
+    let (somewhere, pieces) = (NonNull::dangling().as_ptr(), Pieces::Planned(planned.records()));
+    // SAFETY: the same pointer for all outputs, as no address matters.
+    let targets = unsafe { Pointers::new(&raw const somewhere, 0, planned.head.num_outputs) };
     let mut text = Text::new(room);
-    let transfer = planned.transfer(null(), targets);
+    let transfer = planned.transfer(null(), &pieces, targets);
     describe::plan(&transfer, &mut text);
     copy::describe(&transfer, &mut text);
     text.end()

@@ -1,84 +1,72 @@
-//! The memory of the caller's that a call reads, which nothing that it writes may lie over.
+//! The memory that a call reads, which nothing that it writes may overlap.
 
-use super::parse::FIRST_ERROR;
-use super::types::libsplit_error;
+use super::parse::arrays;
+use super::types::libsplit_tensor;
 use crate::overlap::Spans;
 use crate::span::Span;
-use crate::words::Which;
+use crate::words::Argument;
 
-/// What lies in memory that is read.
-#[derive(Clone, Copy)]
-pub(crate) enum Owner {
-    Params,
-    Input,
-    InputShape,
-    InputStrides,
-    SplitShape,
-    SplitStrides,
-    Split,
-    Lengths,
-    Error,
-    Executor,
+/// Where the structures and arrays of a call lie, except those of its outputs. Those that are not given are nowhere.
+pub(crate) struct Reads<'a> {
+    /// The parameters, or the plan.
+    pub(super) request: (Argument, Span),
+    pub(super) input: Option<&'a libsplit_tensor>,
+    pub(super) split: Option<&'a libsplit_tensor>,
+    /// The elements of the lengths.
+    pub(super) lengths: Span,
+    pub(super) error: Span,
+    pub(super) executor: Span,
 }
 
-/// Who owns each, in the order of [`Owner`].
-const OWNERS: [Which; 10] = [
-    Which::Params,
-    Which::Input,
-    Which::Input,
-    Which::Input,
-    Which::Split,
-    Which::Split,
-    Which::Split,
-    Which::Split,
-    Which::Error,
-    Which::Executor,
-];
+impl Reads<'_> {
+    pub(crate) const NOTHING: Self = Self {
+        request: (Argument::Params, Span::NOWHERE),
+        input: None,
+        split: None,
+        lengths: Span::NOWHERE,
+        error: Span::NOWHERE,
+        executor: Span::NOWHERE,
+    };
 
-/// Where structures and arrays of a call lie, apart from the outputs'; what is not there is empty.
-#[derive(Clone, Copy)]
-pub(crate) struct Reads {
-    spans: [Span; OWNERS.len()],
-}
-
-impl Reads {
-    pub(crate) const NONE: Self = Self { spans: [Span { start: 0, end: 0 }; OWNERS.len()] };
-
+    /// Returns whose memory a span overlaps, if it overlaps any.
     #[inline]
-    pub(super) fn set(&mut self, owner: Owner, span: Span) {
-        if let Some(slot) = self.spans.get_mut(owner as usize) {
-            *slot = span;
+    pub(super) fn under(&self, span: Span) -> Option<Argument> {
+        let is_over = |read: Span| read.intersects(span);
+        let is_over_tensor = |tensor: Option<&libsplit_tensor>| {
+            tensor.is_some_and(|tensor| {
+                // The rank has been checked. Strides that are never read still belong to the caller.
+                let [shape, strides] = arrays(tensor, usize::try_from(tensor.rank).unwrap_or(0));
+                is_over(Span::of(tensor)) || is_over(shape) || is_over(strides)
+            })
+        };
+        let (request, place) = self.request;
+        if is_over(place) {
+            Some(request)
+        } else if is_over_tensor(self.input) {
+            Some(Argument::Input)
+        } else if is_over_tensor(self.split) || is_over(self.lengths) {
+            Some(Argument::Lengths)
+        } else if is_over(self.error) {
+            Some(Argument::Error)
+        } else {
+            is_over(self.executor).then_some(Argument::Executor)
         }
     }
 
-    /// The structure that errors are written to: as much of it as any version writes.
-    #[inline]
-    pub(super) fn set_error(&mut self, error: *const libsplit_error) {
-        let bytes = if error.is_null() { 0 } else { FIRST_ERROR };
-        self.set(Owner::Error, Span::of_bytes(error, bytes));
-    }
-
-    /// Whether a span lies above or below each of them.
-    #[inline]
-    pub(super) fn are_apart(&self, span: Span) -> bool {
-        self.spans.iter().all(|read| read.is_apart(span))
-    }
-
-    /// One that a span lies over.
-    #[inline(never)]
-    pub(super) fn under(&self, span: Span) -> Option<Which> {
-        let at = self.spans.iter().position(|read| read.intersects(span))?;
-        OWNERS.get(at).copied()
-    }
-
-    /// Whether one of them, or another span, meets one of some that all lie within a hull.
-    pub(super) fn any_meets(&self, other: Span, hull: Span, spans: &dyn Spans) -> bool {
-        let near = self.spans.iter().chain([&other]).filter(|read| !read.is_apart(hull));
-        near.into_iter().any(|read| (0..spans.len()).any(|at| spans.span(at).intersects(*read)))
-    }
-
-    /// Where the elements of the lengths lie.
-    pub(super) fn lengths(&self) -> Span {
-        self.spans.get(Owner::Lengths as usize).copied().unwrap_or_default()
+    /// Returns the first of some spans that overlaps memory which is read, and whose memory that is: `None` if it is
+    /// the `other` span. All spans lie within the hull.
+    pub(super) fn first_under(
+        &self,
+        spans: &dyn Spans,
+        hull: Span,
+        other: Span,
+    ) -> Option<(usize, Option<Argument>)> {
+        if other.is_apart(hull) && self.under(hull).is_none() {
+            return None;
+        }
+        (0..spans.len()).find_map(|index| {
+            let (span, owner) = (spans.span(index), self.under(spans.span(index)));
+            (owner.is_some() || span.intersects(other)).then_some((index, owner))
+        })
     }
 }

@@ -213,7 +213,7 @@ pub struct libsplit_string {
 ///
 /// An output descriptor of all zero bytes is an output that the caller does not want (ONNX's unused
 /// output ""). It is skipped and left unchanged, without an error.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
 pub struct libsplit_tensor {
     /// Address of element [0, ..., 0], with any alignment. May be NULL if there are no elements, in

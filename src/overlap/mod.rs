@@ -51,7 +51,7 @@ use boxes::Verdict;
 use core::ops::ControlFlow;
 use lattice::{meet, Answer, Lattice};
 use order::in_order;
-pub(crate) use spans::{first_crossing, first_meeting, Kept, Numbered, See, Spans};
+pub(crate) use spans::{first_crossing, first_meeting, Numbered, See, Spans};
 
 /// Watches spans as they come.
 #[derive(Clone, Copy)]

@@ -46,35 +46,6 @@ impl Spans for Numbered<'_> {
 /// Up to this many written spans are compared pair by pair.
 const FEW: usize = 16;
 
-/// Spans of which the first few are kept, because they take long to work out.
-pub(crate) struct Kept<'a> {
-    few: [Span; FEW],
-    all: &'a dyn Spans,
-}
-
-impl<'a> Kept<'a> {
-    pub(crate) fn new(all: &'a dyn Spans) -> Self {
-        let mut few = [Span::default(); FEW];
-        let count = all.len();
-        few.iter_mut().take(count).enumerate().for_each(|(index, slot)| *slot = all.span(index));
-        Self { few, all }
-    }
-}
-
-impl Spans for Kept<'_> {
-    fn len(&self) -> usize {
-        self.all.len()
-    }
-
-    fn span(&self, index: usize) -> Span {
-        self.few.get(index).copied().unwrap_or_else(|| self.all.span(index))
-    }
-
-    fn starts(&self, low: usize, high: usize, see: &mut See<'_>) {
-        self.all.starts(low, high, see);
-    }
-}
-
 /// Returns the spans that are not empty.
 pub(super) fn filled(spans: &dyn Spans) -> impl Iterator<Item = Span> + '_ {
     (0..spans.len()).map(|index| spans.span(index)).filter(|span| !span.is_empty())

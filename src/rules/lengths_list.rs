@@ -1,24 +1,25 @@
-//! A list of lengths, one a piece, that has to add up to the extent of the axis.
+//! A list of lengths, one for each piece, which must add up to the extent of the axis.
 
-use super::{Pieces, Request, MAX_OUTPUTS};
+use super::{Request, MAX_OUTPUTS};
 use crate::error::Error;
 use crate::lengths::Lengths;
+use crate::pieces::Pieces;
 use crate::shape::DIM_UNKNOWN;
 use crate::words::Argument;
 
 /// What an entry of -1 means.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum MinusOne {
-    /// An error, as every negative entry.
+    /// An error, as every negative entry is.
     Refused,
-    /// VariadicSplit: what the others leave; once at most.
+    /// VariadicSplit: what the others leave; at most one entry may be -1.
     Rest,
 }
 
-/// Works out the pieces that a list gives, or refuses a scalar and a list that does not fit.
+/// Makes the pieces that a list gives. Checks that it is a list, and fits the extent.
 pub(super) fn pieces<'a>(
     request: &Request<'_>,
-    lengths: Lengths<'a>,
+    lengths: &Lengths<'a>,
     extent: i64,
     minus_one: MinusOne,
 ) -> Result<Pieces<'a>, Error> {
@@ -35,11 +36,11 @@ pub(super) fn pieces<'a>(
     if !lengths.is_known() {
         return request.unknown(count);
     }
-    if let Some(words) = lengths.words().filter(|words| add_up_to(words, extent)) {
-        // As most lists are.
-        return Ok(Pieces::Words(words));
-    }
-    let (sum, has_rest) = add_up(&lengths, count, minus_one)?;
+    let words = lengths.words().unwrap_or_default();
+    let (sum, has_rest) = match sum_of(words) {
+        Some(sum) => (Some(sum), false),
+        None => add_up(lengths, count, minus_one)?,
+    };
     let rest = match sum {
         Some(_) if extent == DIM_UNKNOWN => DIM_UNKNOWN,
         Some(sum) if if has_rest { sum <= extent } else { sum == extent } => extent - sum,
@@ -51,36 +52,37 @@ pub(super) fn pieces<'a>(
             return Err(Error::LengthsSumOverflow { expected: extent, actual: i64::MAX });
         }
     };
-    Ok(Pieces::Listed { lengths, count, rest })
+    if !words.is_empty() && !has_rest {
+        return Ok(Pieces::Words(words));
+    }
+    Ok(Pieces::Listed { lengths: *lengths, count, rest: has_rest.then_some(rest) })
 }
 
-/// Whether lengths add up to the extent, none of them below 0 or so large that [`MAX_OUTPUTS`] of them could be
-/// too much.
-#[inline]
-fn add_up_to(lengths: &[i64], extent: i64) -> bool {
-    let (mut sum, mut bits) = (0i64, 0i64);
+/// Returns the sum of some lengths if it is above 0 and not too large, and no length is negative. Everything else needs
+/// a closer look.
+fn sum_of(lengths: &[i64]) -> Option<i64> {
+    let (mut sum, mut signs) = (0i64, 0i64);
     for length in lengths {
         sum = sum.wrapping_add(*length);
-        bits |= *length;
+        // A sum that is too large has been negative.
+        signs |= sum | length;
     }
-    bits >> 32 == 0 && sum == extent
+    (signs >= 0 && sum > 0).then_some(sum)
 }
 
-/// The sum of the entries, `None` past `i64::MAX`, and whether one of them is the rest.
-#[inline(never)] // of most lists it is not asked
+/// Returns the sum of the entries, or `None` if it is above `i64::MAX`, and whether one of them is the rest.
 fn add_up(
     lengths: &Lengths<'_>,
     count: i64,
     minus_one: MinusOne,
 ) -> Result<(Option<i64>, bool), Error> {
     let (mut sum, mut signs, mut has_rest) = (0i64, 0i64, false);
-    // Two entries tell all about a list that repeats one number, however long it claims to be.
+    // If a list repeats one number, two entries are enough to know all of it, however long it claims to be.
     let looked_at = if lengths.is_repeated() { count.min(2) } else { count };
     for output in 0..looked_at {
         match lengths.get(output)? {
             length @ 0.. => {
                 sum = sum.wrapping_add(length);
-                // A sum that is too large has been negative.
                 signs |= sum;
             }
             -1 if minus_one == MinusOne::Rest && !has_rest => has_rest = true,

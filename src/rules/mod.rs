@@ -1,22 +1,20 @@
-//! The operators' rules: parameters and an axis extent in, the lengths of the pieces out.
+//! The rules of the operators, which turn parameters and the extent of the axis into pieces.
 //!
-//! One file an operator; [`lengths_list`] is what those with a list of lengths share.
+//! Three files: equal parts, a list of lengths, and the chunks of SplitToSequence.
 
 #![forbid(unsafe_code)]
 // As in `operator.rs`.
 #![deny(clippy::wildcard_enum_match_arm, clippy::match_wildcard_for_single_variants)]
 
+mod equal_parts;
 mod lengths_list;
-mod onnx_split;
-mod openvino;
 pub(crate) mod split_to_sequence;
 
 use crate::dtype::DType;
 use crate::error::Error;
-use crate::geometry::Piece;
 use crate::lengths::Lengths;
-use crate::operator::{Operator, Rules};
-use crate::shape::{usize_of, DIM_UNKNOWN};
+use crate::operator::{EqualParts, Operator, Rules};
+use crate::pieces::Pieces;
 use crate::words::Argument;
 use lengths_list::MinusOne;
 
@@ -32,147 +30,45 @@ pub(crate) struct Request<'a> {
     pub clamp_uneven: bool,
     /// Whether lengths of pieces may be unknown (in inference).
     pub may_be_unknown: bool,
-    /// How many outputs the caller gave; `None` where it asks for that number.
+    /// How many outputs the caller gave; `None` if it asks for that number.
     pub outputs: Option<usize>,
 }
 
-/// The most outputs that ONNX lets a node have. Also the most that a list of lengths or OpenVINO's
-/// `num_splits` may ask for; pieces of a given length may be more.
+/// The most outputs that a node may have in ONNX. It is also the most that a list of lengths or OpenVINO's `num_splits`
+/// may ask for, but there may be more pieces of a given length.
 pub(crate) const MAX_OUTPUTS: i64 = i32::MAX as i64;
 
-/// The lengths of the pieces, in order.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Pieces<'a> {
-    /// `size` each for as long as the extent lasts; then what is left, then 0.
-    Equal { count: i64, size: i64, extent: i64 },
-    /// These, none of them below 0.
-    Words(&'a [i64]),
-    /// As listed; entries of -1 (VariadicSplit) are `rest`, which may be unknown.
-    Listed { lengths: Lengths<'a>, count: i64, rest: i64 },
-    /// This many, of unknown lengths.
-    Unknown { count: i64 },
-}
-
-impl Pieces<'_> {
-    #[inline]
-    pub(crate) fn count(&self) -> i64 {
-        match *self {
-            Self::Words(words) => index_of(words.len()),
-            Self::Equal { count, .. } | Self::Listed { count, .. } | Self::Unknown { count } => {
-                count
-            }
-        }
-    }
-
-    /// The pieces in order.
-    #[inline]
-    pub(crate) fn iter(&self) -> PieceIter<'_> {
-        let words = if let Self::Words(words) = self { words } else { &[][..] };
-        PieceIter { pieces: self, words, next: 0, count: usize_of(self.count()), offset: 0 }
-    }
-
-    /// The pieces from one on. A list is summed up to there.
-    pub(crate) fn iter_from(&self, first: usize) -> PieceIter<'_> {
-        let mut iter = self.iter();
-        if let Self::Equal { size, extent, .. } = *self {
-            let ahead = index_of(first).saturating_mul(size);
-            (iter.next, iter.offset) = (first, ahead.min(extent));
-        } else {
-            iter.by_ref().take(first).for_each(drop);
-        }
-        iter
-    }
-
-    /// Length of the piece with this index.
-    pub(crate) fn len_of(&self, index: usize) -> i64 {
-        let offset = match *self {
-            Self::Equal { size, extent, .. } => index_of(index).saturating_mul(size).min(extent),
-            Self::Words(_) | Self::Listed { .. } | Self::Unknown { .. } => 0,
-        };
-        self.length(index, offset)
-    }
-
-    /// Length of the piece with this index, which begins at `offset`.
-    #[inline]
-    fn length(&self, index: usize, offset: i64) -> i64 {
-        match *self {
-            Self::Equal { size, extent, .. } => size.min(extent - offset),
-            Self::Words(words) => words.get(index).copied().unwrap_or(0),
-            Self::Listed { ref lengths, rest, .. } => match lengths.checked(index_of(index)) {
-                length @ 0.. => length,
-                _ => rest,
-            },
-            Self::Unknown { .. } => DIM_UNKNOWN,
-        }
-    }
-}
-
-/// Goes over pieces.
-#[derive(Debug, Clone)]
-pub(crate) struct PieceIter<'a> {
-    pieces: &'a Pieces<'a>,
-    /// Lengths, where they can be read without a look at what the pieces are.
-    words: &'a [i64],
-    next: usize,
-    count: usize,
-    offset: i64,
-}
-
-impl PieceIter<'_> {
-    /// Only the pieces before this one.
-    pub(crate) fn until(self, end: usize) -> Self {
-        Self { count: self.count.min(end), ..self }
-    }
-}
-
-impl Iterator for PieceIter<'_> {
-    type Item = Piece;
-
-    #[inline]
-    fn next(&mut self) -> Option<Piece> {
-        let &mut Self { pieces, words, next: index, count, offset } = self;
-        if index >= count {
-            return None;
-        }
-        let len = match words.get(index) {
-            Some(len) => *len,
-            None => pieces.length(index, offset),
-        };
-        (self.next, self.offset) = (index + 1, offset.wrapping_add(len));
-        Some(Piece { index, offset, len })
-    }
-}
-
-/// The index of a piece: there are at most as many as `i64` has numbers.
-#[allow(clippy::cast_possible_wrap)]
-fn index_of(index: usize) -> i64 {
-    index as i64
-}
-
 impl<'a> Request<'a> {
-    /// Works out the pieces of an axis, all of which must be known unless they need not be.
-    #[inline(never)]
+    /// Makes the pieces of an axis. Checks the lengths, or the number of parts.
+    #[inline(always)] // it is large to return
     pub(crate) fn pieces(&self, dtype: DType, extent: i64) -> Result<Pieces<'a>, Error> {
-        match (self.operator.rules(), self.lengths) {
-            (Rules::Split(equal), None) => onnx_split::equal(self, equal, extent),
+        match (self.operator.rules(), &self.lengths) {
+            (Rules::Split(equal), None) => equal_parts::pieces(self, equal, extent),
             (Rules::Split(equal), Some(lengths)) => {
-                onnx_split::check_lengths(self, equal, &lengths, dtype)?;
+                let (operator, actual) = (self.operator, self.num_outputs);
+                if equal == EqualParts::LastSmaller && actual != 0 {
+                    return Err(Error::LengthsAndNumOutputs { operator, expected: 0, actual });
+                }
+                self.check_type_of(lengths, dtype)?;
+                if lengths.len() == Some(0) {
+                    return Err(Error::NoLengths { expected: 1, actual: 0 });
+                }
                 lengths_list::pieces(self, lengths, extent, MinusOne::Refused)
             }
             (Rules::Sequence, None) => split_to_sequence::chunks(self, 1, extent),
             (Rules::Sequence, Some(lengths)) => {
-                self.check_type_of(&lengths, dtype)?;
+                self.check_type_of(lengths, dtype)?;
                 if lengths.len().is_none() {
-                    return split_to_sequence::chunks_of(self, &lengths, extent);
+                    return split_to_sequence::chunks_of(self, lengths, extent);
                 }
                 lengths_list::pieces(self, lengths, extent, MinusOne::Refused)
             }
             (Rules::Variadic, None) => Err(Error::LengthsAbsent { operator: self.operator }),
             (Rules::Variadic, Some(lengths)) => {
-                self.check_type_of(&lengths, dtype)?;
+                self.check_type_of(lengths, dtype)?;
                 lengths_list::pieces(self, lengths, extent, MinusOne::Rest)
             }
-            (Rules::Parts, None) => openvino::parts(self, extent),
+            (Rules::Parts, None) => equal_parts::pieces(self, EqualParts::Exact, extent),
             (Rules::Parts, Some(_)) => Err(Error::LengthsRefused { operator: self.operator }),
         }
     }
@@ -187,8 +83,8 @@ impl<'a> Request<'a> {
         Err(Error::LengthsDType { operator, actual, expected })
     }
 
-    /// Checks that the outputs given, and a `num_outputs` where there is one, agree with `count`.
-    /// Called before any loop over the pieces, so that absurd numbers are refused at once.
+    /// Checks that the number of outputs that were given, and `num_outputs` if there is one, agree with `count`. This
+    /// comes before any loop over the pieces, so that absurd numbers are refused at once.
     #[inline]
     fn check_count(&self, count: i64) -> Result<(), Error> {
         let operator = self.operator;
@@ -216,7 +112,7 @@ impl<'a> Request<'a> {
         Err(Error::TooManyOutputs { argument, expected: MAX_OUTPUTS, actual })
     }
 
-    /// Pieces of unknown lengths, where that may be.
+    /// Makes pieces of unknown lengths, if these are allowed.
     fn unknown<'b>(&self, count: i64) -> Result<Pieces<'b>, Error> {
         if self.may_be_unknown {
             return Ok(Pieces::Unknown { count });
@@ -225,7 +121,7 @@ impl<'a> Request<'a> {
     }
 }
 
-/// The quotient rounded up, of numbers that are at least 0 and 1.
+/// Returns the quotient, rounded up. `extent` must be at least 0, and `parts` at least 1.
 fn div_ceil(extent: i64, parts: i64) -> i64 {
     let whole = extent.checked_div(parts).unwrap_or(0);
     whole + i64::from(whole * parts != extent)

@@ -1,17 +1,18 @@
 //! ONNX SplitToSequence, versions 11 and 24.
 //!
-//! The rank of the lengths decides: a scalar is the length of every piece but a smaller last, a
-//! list has one entry a piece, and without lengths every piece is 1 long (and loses the axis
-//! with `keepdims` 0, see [`drops_axis`]). The number of pieces follows from that.
+//! The rank of the lengths decides. A scalar is the length of every piece, except that the last may be smaller. A list
+//! has one entry for each piece. Without lengths every piece has length 1, and loses the axis if `keepdims` is 0 (see
+//! [`drops_axis`]). The number of pieces follows from that.
 
-use super::{div_ceil, Pieces, Request};
+use super::{div_ceil, Request};
 use crate::error::Error;
 use crate::lengths::Lengths;
 use crate::operator::{Operator, Rules};
+use crate::pieces::Pieces;
 use crate::shape::DIM_UNKNOWN;
 use crate::words::Argument;
 
-/// Pieces of the length that a scalar gives.
+/// Makes pieces of the length that a scalar gives.
 pub(super) fn chunks_of<'a>(
     request: &Request<'_>,
     length: &Lengths<'_>,
@@ -26,30 +27,24 @@ pub(super) fn chunks_of<'a>(
     }
 }
 
-/// Pieces of one length.
+/// Makes pieces of one length.
 pub(super) fn chunks<'a>(
     request: &Request<'_>,
     size: i64,
     extent: i64,
 ) -> Result<Pieces<'a>, Error> {
     if extent == DIM_UNKNOWN {
-        return match unknown(request, Argument::InputShape)? {
-            // As many pieces of 1 as there are outputs.
-            Pieces::Unknown { count } if size == 1 => {
-                Ok(Pieces::Equal { count, size, extent: count })
-            }
-            pieces @ (Pieces::Unknown { .. }
-            | Pieces::Equal { .. }
-            | Pieces::Words(_)
-            | Pieces::Listed { .. }) => Ok(pieces),
-        };
+        let pieces = unknown(request, Argument::InputShape)?;
+        // As many pieces of 1 as there are outputs.
+        let Pieces::Unknown { count } = pieces else { return Ok(pieces) };
+        return Ok(if size == 1 { Pieces::Equal { count, size, extent: count } } else { pieces });
     }
     let count = if size == 1 { extent } else { div_ceil(extent, size) };
     request.check_count(count)?;
     Ok(Pieces::Equal { count, size, extent })
 }
 
-/// As many pieces as the caller says that there are, where `argument` is not known yet.
+/// Makes as many pieces as the caller says there are, because `argument` is not known yet.
 fn unknown<'a>(request: &Request<'_>, argument: Argument) -> Result<Pieces<'a>, Error> {
     let given = request.outputs.and_then(|outputs| i64::try_from(outputs).ok());
     match given.or(Some(request.num_outputs).filter(|count| *count > 0)) {
@@ -61,7 +56,7 @@ fn unknown<'a>(request: &Request<'_>, argument: Argument) -> Result<Pieces<'a>, 
     }
 }
 
-/// Whether the pieces lose the axis: `keepdims` counts only where lengths are absent.
+/// Returns whether the pieces lose the axis: `keepdims` counts only if lengths are absent.
 #[inline]
 pub(crate) fn drops_axis(operator: Operator, keepdims: bool, has_lengths: bool) -> bool {
     operator.rules() == Rules::Sequence && !has_lengths && !keepdims

@@ -1,4 +1,4 @@
-"""The cases of tests/cases: what goes in, and what has to come out, as plain bytes.
+"""The cases of tests/cases: the inputs and the expected outputs, as plain bytes.
 
 The oracle is NumPy's slicing. It knows nothing of libsplit, nor of any peer.
 """
@@ -25,7 +25,7 @@ DTYPES = {
 
 
 class NotThere(Exception):
-    """An implementation has nothing that a case could be put to."""
+    """The implementation has nothing that could run the case."""
 
 
 @dataclass
@@ -64,7 +64,7 @@ class Case:
 
     @property
     def lengths_shape(self):
-        """The shape of the lengths; None without any."""
+        """The shape of the lengths; None if there are none."""
         if self.split_shape is not None:
             return self.split_shape
         if self.split is None:
@@ -76,7 +76,7 @@ class Case:
         return (self.axis or 0) % max(1, len(self.input_shape))
 
     def shapes(self):
-        """The shapes that have to come out."""
+        """The expected shapes."""
         if self.sizes is None:
             return self.outputs
         axis = self.normal_axis
@@ -84,7 +84,7 @@ class Case:
         return [before + ([] if self.axis_dropped else [size]) + after for size in self.sizes]
 
     def elements(self):
-        """The input: strings, small integers (4 and 2 bits), or a last axis of bytes."""
+        """The input: strings, small integers (4 and 2 bits), or arrays whose last axis is an element's bytes."""
         count = int(np.prod(self.input_shape, dtype=np.int64))
         bits = DTYPES[self.dtype][1]
         if self.dtype == "string":
@@ -105,7 +105,7 @@ class Case:
         return whole.view(np.uint8).reshape(*self.input_shape, bits // 8)
 
     def digests(self):
-        """Of the bytes that have to come out, one an output."""
+        """The digests of the expected bytes, one for each output."""
         elements, axis, result, begin = self.elements(), self.normal_axis, [], 0
         for size in self.sizes:
             index = (slice(None),) * axis + (slice(begin, begin + size),)
@@ -115,7 +115,7 @@ class Case:
 
 
 def pack(dtype, elements):
-    """The bytes of elements as they lie in memory: 4 and 2 bits low bits first."""
+    """Returns the bytes of elements in memory; of 4 and 2 bits, the first element is in the low bits."""
     bits = DTYPES[dtype][1]
     if dtype == "string":
         return "\0".join(elements.ravel().tolist()).encode()
@@ -135,7 +135,7 @@ def digest_bytes(data):
 
 
 def _from_onnx(raw):
-    """A case in the form of onnx.json and onnx_shape.json."""
+    """Makes a case from the form of onnx.json and onnx_shape.json."""
     known = {name: raw[name] for name in Case.__dataclass_fields__ if raw.get(name) is not None}
     case = Case(**known | {"axis": raw["axis"], "why": "ONNX's own case", "error": None})
     case.split_dtype = raw.get("split_dtype") or "int64"
@@ -168,7 +168,7 @@ def _shape_from_onnx(case, raw):
 
 
 def load():
-    """Every case, by name, in the order of the files."""
+    """Returns every case by name, in the order of the files."""
     cases = {}
     for name in ("rules", "issues", "onnx", "onnx_shape"):
         for raw in json.loads((FOLDER / f"{name}.json").read_text()):

@@ -1,4 +1,4 @@
-"""Puts every case to libsplit, and to its peers where asked, and tells who gives what.
+"""Runs every case on libsplit and, on request, on other libraries, and reports what each returns.
 
     run.py                 libsplit: C, the provider, the Python package if it can be imported;
                            fails where a result is not the case's
@@ -24,7 +24,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 LIBSPLIT = {"c": "C", "python": "Python", "provider": "ONNX Runtime provider"}
 PEERS = {"onnxruntime": "onnxruntime", "onnx_reference": "onnx.reference",
          "onnx_inference": "onnx shape inference", "openvino": "openvino", "torch": "torch"}
-# Where the provider is not to blame, or does as its README says.
+# Cases in which the provider is not at fault, or does what its README says.
 KNOWN = {"provider": {
     "Split-18: num_outputs 2, three outputs": "ONNX's shape inference, which ONNX Runtime runs "
     "first, ends the process before it calls the provider",
@@ -35,7 +35,7 @@ SECONDS = 60  # for one case, and for the start
 
 
 class Worker:
-    """A process that runs cases in one implementation; started again when it has died."""
+    """A process that runs cases in one implementation, and is restarted if it dies."""
 
     def __init__(self, name, python=sys.executable):
         self.name, self.python, self.process, self.version = name, python, None, None
@@ -45,7 +45,7 @@ class Worker:
             [self.python, HERE / "worker.py", self.name], text=True, stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE if self.version is None else
             subprocess.DEVNULL, cwd=HERE.parent)
-        # What it says is of interest only if it does not start.
+        # Its output matters only if it does not start.
         said = []
         if self.process.stderr:
             threading.Thread(target=lambda: said.extend(self.process.stderr), daemon=True).start()
@@ -69,7 +69,7 @@ class Worker:
         return {"crash": signal.Signals(-code).name if code < 0 else f"exit {code}"}
 
     def ask(self, case):
-        """The case's result. A crash counts if a process crashes that has run nothing before."""
+        """Returns the case's result. A crash counts only if a new process crashes, too."""
         fresh = self.process is None
         result = self._ask(case)
         if "crash" not in result or fresh:
@@ -92,7 +92,7 @@ class Worker:
 
 
 def put(every, name, python):
-    """All results of one implementation and its version; None where it is not installed."""
+    """Returns all results of one implementation, and its version; None if it is not installed."""
     worker = Worker(name, python)
     try:
         results = {case.name: worker.ask(case) for case in every.values()}
@@ -107,10 +107,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--table", type=pathlib.Path)
-    parser.add_argument("--only", default="", help="implementations, with commas")
+    parser.add_argument("--only", default="", help="the implementations to run, separated by commas")
     parser.add_argument("--also", action="append", default=[], metavar="PEER=PYTHON")
     options = parser.parse_args()
-    # Peers that ask for a core each make this machine slow and the results no better.
+    # If each peer used all cores, this would be slower without better results.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     every = cases.load()
     titles = LIBSPLIT | (PEERS if options.table else {})
@@ -120,7 +120,7 @@ def main():
     for number, also in enumerate(options.also):
         name, python = also.split("=", 1)
         columns[f"{name} {number}"] = (name, python)
-    # Those of one name side by side.
+    # Implementations of the same name side by side.
     order = list(LIBSPLIT | PEERS)
     columns = dict(sorted(columns.items(), key=lambda column: order.index(column[1][0])))
     ours = {column: LIBSPLIT[name] for column, (name, _) in columns.items() if name in LIBSPLIT}
@@ -141,7 +141,7 @@ def main():
                 print(f"  {case}: {verdict}: {results[column][case]}")
             failed += len(wrong)
             passed += sum(v == "same" for v in verdicts.values())
-    # One that only another Python has is not missing.
+    # An implementation that another Python has is not missing.
     peers = {column: title for column, title in peers.items()
              if results[column] or list(peers.values()).count(title) == 1}
     if options.table:

@@ -1,4 +1,4 @@
-"""What each result means, and the page that shows them all."""
+"""Judges each result, and writes the page that shows them all."""
 
 from cases import digest
 
@@ -27,7 +27,7 @@ Every library that has the operator and the type gives this result, or leaves it
 
 
 def verdict(case, result):
-    """One word: same, none, crash, refused, accepted, shape, less, values, past the end."""
+    """Returns a verdict: same, none, crash, refused, accepted, shape, less, values, or past the end."""
     if "none" in result:
         return "none"
     if "crash" in result:
@@ -60,7 +60,7 @@ def _compare(case, result):
 
 
 def less(found, expected):
-    """Whether shapes are right as far as they are known: inference that does not know it all."""
+    """Returns whether shapes are right as far as they are known, for inference that leaves some unknown."""
     if len(found) != len(expected):
         return False
     known = [(f, e) for f, e in zip(found, expected) if f is not None]
@@ -69,7 +69,7 @@ def less(found, expected):
 
 
 def reads_past(case, result):
-    """Whether a piece has bytes that stand nowhere in the input."""
+    """Returns whether a piece has bytes that are not in the input."""
     if case.kind == "shape" or "digests" not in result or not case.input_shape:
         return False
     elements, axis = case.elements(), case.normal_axis
@@ -85,7 +85,7 @@ def _is_window(dtype, elements, axis, length, found):
 
 
 def merged(shapes):
-    """One shape for all, with None for what differs; None for no pieces."""
+    """Returns one shape for all pieces, with None where they differ; None if there are no pieces."""
     if not shapes:
         return None
     return [extents[0] if len(set(extents)) == 1 else None for extents in zip(*shapes)]
@@ -104,7 +104,7 @@ THREADS = {"onnxruntime": "microsoft/onnxruntime", "onnx": "onnx/onnx",
 
 
 def cell(case, result):
-    """What somebody gives, in as few words as tell it."""
+    """Describes a result in as few words as possible."""
     word = verdict(case, result)
     if word in WORDS:
         return WORDS[word]
@@ -117,7 +117,7 @@ def cell(case, result):
 
 
 def lengths(case, result):
-    """The lengths of pieces on the axis, or whole shapes where that would not tell."""
+    """Returns the pieces' lengths on the axis, or whole shapes if lengths alone would not show the difference."""
     shapes = [result["element"]] if "element" in result else result["shapes"]
     if shapes == [None]:
         return "no shape"
@@ -146,7 +146,7 @@ def expected(case):
 
 
 def name(case):
-    """The case's name, with a link to the thread that reported it."""
+    """Returns the case's name, with a link to the thread that reported it."""
     if not case.issue:
         return case.name
     project, number = case.issue.split()[:2]

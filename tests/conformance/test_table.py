@@ -1,4 +1,4 @@
-"""That wrong results are seen: each verdict, from a result that deserves it."""
+"""Wrong results are recognized: each verdict, given for a result that deserves it."""
 
 import pathlib
 import sys

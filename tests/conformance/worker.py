@@ -1,4 +1,4 @@
-"""Runs cases in one implementation: names on the standard input, a line of JSON for each result.
+"""Runs cases in one implementation: reads names from standard input, and prints a line of JSON for each result.
 
 Crashes end this process, not the one that asks; see run.py. What a result is:
 
@@ -17,7 +17,7 @@ import cases
 
 
 def main():
-    # What implementations print is not for the one that asks.
+    # What implementations print must not get into the results.
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     runner = importlib.import_module(f"runners.{sys.argv[1]}")

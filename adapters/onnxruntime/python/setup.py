@@ -1,4 +1,4 @@
-"""Builds the crate in the directory above with cargo, and puts its shared library into the wheel."""
+"""Builds the crate in the parent directory with cargo, and puts its shared library into the wheel."""
 
 import json
 import os
@@ -29,7 +29,7 @@ def crate_version() -> str:
 
 
 def build_library() -> pathlib.Path:
-    """Runs cargo; gives the path of the shared library."""
+    """Runs cargo, and returns the path of the shared library."""
     cargo = shutil.which("cargo", path=f"{os.environ['PATH']}:{pathlib.Path.home()}/.cargo/bin")
     if cargo is None:
         raise SystemExit("error: no cargo: install Rust with rustup")
@@ -62,7 +62,7 @@ class WithLibrary(Distribution):
 
 
 class PlatformWheel(bdist_wheel):
-    """For any Python 3: nothing in it was compiled against Python."""
+    """A wheel for every Python 3, because nothing in it is compiled against Python."""
 
     def get_tag(self) -> tuple[str, str, str]:
         return "py3", "none", super().get_tag()[2]

@@ -1,4 +1,4 @@
-//! A node's attributes, as ONNX Runtime tells them.
+//! A node's attributes, as ONNX Runtime provides them.
 
 use crate::ort::{ort_call, Error, Ort};
 use core::ffi::CStr;

@@ -115,7 +115,7 @@ impl Capability {
         }
     }
 
-    /// What the model tells of a Split.
+    /// What the model says about a Split.
     ///
     /// # Safety
     /// `node` must be a Split.
@@ -271,7 +271,7 @@ unsafe fn provider_options(
     Ok(found)
 }
 
-/// The type of a value, and as much of its shape as the model tells.
+/// The type of a value, and as much of its shape as the model declares.
 ///
 /// # Safety
 /// `value` must be NULL or a value of the graph that is asked about.

@@ -1,6 +1,6 @@
-//! Which Split nodes are worth taking from ONNX Runtime, by what a model tells of them. Nothing of
-//! ONNX Runtime is in here, and nothing is measured: how many threads a session has is not told to
-//! its providers, so that every bound holds for one thread and for two.
+//! Which Split nodes are worth taking from ONNX Runtime, judged by what the model says about them. This
+//! file does not use ONNX Runtime, and measures nothing. Providers do not know how many threads a session
+//! has, so every bound holds for one thread and for two.
 
 use crate::tensor::axis_index;
 
@@ -37,7 +37,7 @@ const FLOAT_EXTENT: u64 = 1 << 24;
 /// ONNX Runtime refuses as many elements from the axis inward.
 const TOO_MANY: u64 = 1 << 31;
 
-/// What a model tells of a Split node.
+/// What a model says about a Split node.
 #[derive(Debug, Clone)]
 pub struct Split {
     pub version: i32,
@@ -142,7 +142,7 @@ impl Split {
         })
     }
 
-    /// Bytes of the input, if the model tells.
+    /// The bytes of the input, if the model says how many there are.
     pub fn bytes(&self) -> Option<u64> {
         self.rows()?.checked_mul(self.row()?)
     }

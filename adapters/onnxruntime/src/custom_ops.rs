@@ -143,7 +143,7 @@ fn new_op(ort: Ort, name: &'static CStr, rules: Rules) -> &'static Op {
         GetVariadicOutputHomogeneity: Some(one),
         CreateKernelV2: Some(create_kernel),
         KernelComputeV2: Some(compute),
-        // How many outputs there are is not told to it on ONNX Runtime 1.24, which aborts.
+        // ONNX Runtime 1.24 does not pass the number of outputs to this function, and aborts.
         InferOutputShapeFn: None,
         GetStartVersion: Some(one),
         GetEndVersion: Some(any_version),

@@ -124,7 +124,7 @@ impl Node {
         }
         let is_used = |index| {
             let mut size = 0;
-            // SAFETY: the caller's promise. Asked for no name, it tells the size, with the NUL.
+            // SAFETY: the caller's promise. Without a buffer, it returns the size, including the NUL.
             unsafe {
                 ort_call!(
                     ort,

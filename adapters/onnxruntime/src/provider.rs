@@ -28,8 +28,8 @@ const PACKAGE_VERSION: &CStr =
 /// The versions of ONNX Split. A version that ONNX may add is left to ONNX Runtime.
 const SPLIT_VERSIONS: [i32; 5] = [1, 2, 11, 13, 18];
 
-/// What the schema of Split lets through of the types that ONNX Runtime has, by its numbers: the 14
-/// from float to bfloat16 but for complex ones.
+/// The types that both ONNX Runtime and the schema of Split have, by ONNX's numbers: the 14 from float to
+/// bfloat16 except the complex ones.
 const DTYPES: [i32; 14] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 16];
 
 /// Lives from registration to its end, and longer than every session with the provider.

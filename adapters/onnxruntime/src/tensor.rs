@@ -89,8 +89,8 @@ impl Input {
     }
 }
 
-/// The element type of a value, and the extents that the model declares, -1 for one that it does not
-/// tell; of no axis for a shape of which it tells nothing, as of a scalar's.
+/// The element type of a value, and the extents that the model declares: -1 for an unknown extent, and no
+/// axis for an unknown shape, as for a scalar.
 ///
 /// # Safety
 /// `info` must be that of a value, and have lived until now.

@@ -72,8 +72,8 @@ ov::OutputVector split(const ov::OutputVector &inputs, ov::AttributeVisitor &vis
     return std::make_shared<Split>(inputs, rule)->outputs();
 }
 
-// An empty name in a model stands for an input that is absent; OpenVINO makes a node of it that is
-// not among its headers.
+// An empty name in a model means that an input is absent. OpenVINO represents it by a node that its
+// headers do not declare.
 bool is_absent(const ov::Output<ov::Node> &input) {
     return std::string("NullNode") == input.get_node()->get_type_info().name;
 }
@@ -100,8 +100,8 @@ ov::OutputVector onnx_split(const ov::frontend::NodeContext &node) {
     rule.pieces = pieces.value_or(rule.num_outputs);
     OPENVINO_ASSERT(
         rule.pieces > 0,
-        "libsplit: neither lengths nor num_outputs, and OpenVINO does not tell how many "
-        "outputs the node has: give it either, or read the model without libsplit");
+        "libsplit: neither lengths nor num_outputs is given, and OpenVINO does not say how many "
+        "outputs the node has: give one of them, or read the model without libsplit");
     return std::make_shared<Split>(inputs, rule)->outputs();
 }
 

@@ -135,7 +135,7 @@ impl<'a> Reader<'a> {
     /// What stands in brackets, and whether a comma follows the last of it.
     fn items(&mut self, closing: char) -> Result<(Vec<Value>, bool)> {
         if self.depth == DEEPEST {
-            invalid!("more than {DEEPEST} brackets in brackets at byte {}", self.at);
+            invalid!("more than {DEEPEST} nested brackets at byte {}", self.at);
         }
         self.depth += 1;
         self.take();

@@ -58,19 +58,19 @@ impl Header {
             match (found.next(), found.next()) {
                 (Some((_, value, text)), None) => Ok((value, *text)),
                 (None, _) => invalid!("{key} is missing"),
-                _ => invalid!("{key} is there twice"),
+                _ => invalid!("{key} appears twice"),
             }
         };
         let (descr, order, shape) = (entry("descr")?, entry("fortran_order")?, entry("shape")?);
         let Some(size) = item_size(descr.0) else {
             if has_objects(descr.0) {
                 invalid!(
-                    "dtype {} holds Python objects, which are not in the file as such",
+                    "dtype {} contains Python objects, which are pickled and cannot be split",
                     descr.1
                 );
             }
             invalid!(
-                "dtype {} is not one that NumPy knows by itself: save the array as another",
+                "dtype {} is not built into NumPy: save the array with another dtype",
                 descr.1
             );
         };
@@ -93,7 +93,7 @@ impl Header {
         let bytes = product(shape).and_then(|count| count.checked_mul(self.size));
         let bytes = bytes.filter(|bytes| isize::try_from(*bytes).is_ok());
         bytes.ok_or_else(|| {
-            Invalid(format!("shape {}: more bytes than can be numbered", tuple(shape)))
+            Invalid(format!("shape {}: more bytes than 63 bits can count", tuple(shape)))
         })
     }
 

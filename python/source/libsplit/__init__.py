@@ -40,6 +40,6 @@ __all__ = [
     "variadic_split",
 ]
 
-# A forked child has none of its parent's threads.
+# A forked child does not have its parent's threads.
 if hasattr(_os, "register_at_fork"):
     _os.register_at_fork(after_in_child=_forget_pool)

@@ -1,4 +1,4 @@
-"""libsplit.so through its C functions, by ctypes."""
+"""libsplit.so's C functions, called through ctypes."""
 
 import ctypes
 import os
@@ -36,7 +36,7 @@ def call(function, *arguments):
 
 
 def tensor(dtype, shape, data=None):
-    """A descriptor; what it points to is kept by it."""
+    """Makes a descriptor that keeps alive what it points to."""
     extents = (ctypes.c_int64 * len(shape))(*[UNKNOWN if e is None else e for e in shape])
     result = Tensor(shape=extents, rank=len(shape), dtype=DTYPES[dtype][0])
     result.kept = (extents, data)
@@ -47,7 +47,7 @@ def tensor(dtype, shape, data=None):
 
 
 def memory(case):
-    """The input's bytes; strings as pairs of address and size."""
+    """Returns the input's bytes; strings become pairs of address and size."""
     elements = case.elements()
     if case.dtype == "string":
         strings = [text.encode() for text in elements.ravel()]
@@ -67,7 +67,7 @@ def lengths(case):
 
 
 def params(case, split):
-    # ONNX's default of keepdims is 1. Flags: LIBSPLIT_FLAG_CLAMP_UNEVEN is the only one.
+    # ONNX's default for keepdims is 1. LIBSPLIT_FLAG_CLAMP_UNEVEN is the only flag.
     result = Params(struct_size=ctypes.sizeof(Params), op=OPS[case.op], opset=case.opset,
                     axis=case.axis or 0, num_outputs=case.num_outputs or 0,
                     keepdims=1 if case.keepdims is None else case.keepdims,

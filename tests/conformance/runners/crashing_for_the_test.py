@@ -1,4 +1,4 @@
-"""Ends its process for what has a result, and throws for what has none."""
+"""Ends its process for cases that have a result, and raises an error for those that have none."""
 
 import os
 import signal

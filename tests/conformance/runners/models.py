@@ -1,4 +1,4 @@
-"""A case as an ONNX model of one node, for those who run or infer models."""
+"""Cases as ONNX models of one node, for implementations that run models or infer their shapes."""
 
 import numpy as np
 from onnx import TensorProto, helper
@@ -22,7 +22,7 @@ def lengths(case):
 
 
 def model(case, lengths_as):
-    """lengths_as: "input" for an input of the model, "constant" for what inference can see."""
+    """Makes a model. lengths_as: "input" for an input of the model, "constant" for lengths that inference sees."""
     names, inputs, initializers, attributes = ["x"], [], [], {}
     inputs.append(helper.make_tensor_value_info("x", number(case.dtype), case.input_shape))
     if case.lengths_shape is not None:
@@ -56,7 +56,7 @@ def result(case, name):
 
 
 def feeds(case, array):
-    """What a model takes: 'array' made of the case's elements, and the lengths."""
+    """Returns a model's inputs: the case's elements, converted by `array`, and the lengths."""
     result = {"x": array}
     attribute = case.split_given_as == "attribute" or (case.op == "Split" and case.opset < 13
                                                        and case.opset > 1)
@@ -66,7 +66,7 @@ def feeds(case, array):
 
 
 def numpy_array(case):
-    """The elements as NumPy has them, with ml_dtypes for what it lacks."""
+    """Returns the elements as a NumPy array, with ml_dtypes for types that NumPy lacks."""
     elements = case.elements()
     if case.dtype == "string":
         return elements
@@ -81,7 +81,7 @@ def numpy_dtype(name):
 
 
 def answer(case, arrays):
-    """The outputs of a run, in the order of the case, None for what was not wanted."""
+    """Returns the outputs of a run in the order of the case, None for outputs that are not wanted."""
     arrays = iter(arrays)
     count = case.n_outputs
     wanted = [None if i in case.unwanted else next(arrays)

@@ -39,7 +39,7 @@ def run_with(case, options):
 
 
 def bits(case, session, feeds):
-    """For types that NumPy lacks: as unsigned integers of the same size."""
+    """Converts types that NumPy lacks to unsigned integers of the same size."""
     if case.op == "SplitToSequence":
         raise NotThere("Python has no way to such a sequence")
     as_bits = lambda array: array.view(f"u{array.itemsize}")

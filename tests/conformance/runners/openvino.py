@@ -9,7 +9,7 @@ from openvino import opset1
 import cases
 from runners import models
 
-# float8_e4m3fnuz and the like have no type of OpenVINO's.
+# OpenVINO has no float8_e4m3fnuz and similar types.
 TYPES = {"float32": "f32", "float64": "f64", "float16": "f16", "bfloat16": "bf16",
          "bool": "boolean", "string": "string", "float8_e4m3fn": "f8e4m3",
          "float8_e5m2": "f8e5m2", "float8_e8m0fnu": "f8e8m0", "float4_e2m1fn": "f4e2m1",
@@ -62,7 +62,7 @@ def onnx_model(case):
 
 
 def own_model(case):
-    """The lengths are an input where their type can be one, so that nothing is folded away."""
+    """Makes a model. The lengths are an input if their type allows that, so that nothing is folded away."""
     shape = ov.PartialShape([-1 if e is None else e for e in case.input_shape])
     x = opset1.parameter(shape, element_type(case.dtype))
     axis = opset1.constant(np.array(case.axis, np.int64))

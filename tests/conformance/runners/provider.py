@@ -1,4 +1,4 @@
-"""libsplit as the execution provider in ONNX Runtime: the node must be its own."""
+"""libsplit as the execution provider in ONNX Runtime, which must have taken the node."""
 
 import os
 import pathlib

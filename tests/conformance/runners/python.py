@@ -1,4 +1,4 @@
-"""The Python package libsplit, where it is installed."""
+"""The Python package libsplit, if it is installed."""
 
 import libsplit
 import numpy as np
@@ -21,7 +21,7 @@ def run(case):
 
 
 def the_operator(case):
-    """Lengths are Python's integers: there is no way to give others, or a shape of their own."""
+    """Lengths are Python integers, so other types, and lengths with a shape, cannot be passed."""
     if case.split_shape is not None or case.split_dtype != "int64":
         raise cases.NotThere("lengths are integers or a list of them")
     if case.unwanted or (case.num_outputs is not None and case.n_outputs not in

@@ -1,4 +1,4 @@
-"""torch's split, chunk and unbind, where a case asks for what one of them does."""
+"""torch's split, chunk and unbind, for cases that ask for what one of them does."""
 
 import numpy as np
 import torch

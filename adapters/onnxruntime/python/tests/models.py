@@ -1,4 +1,4 @@
-"""Small models around SplitToSequence, and what running them gives."""
+"""Small models with SplitToSequence, and the results of running them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DTYPES = ["float32", "float16", "float64", "int32", "int64", "bool", "str"]
 
 
 def sample(shape: Sequence[int], dtype: str = "float32") -> Array:
-    """An array of arbitrary bits, or of numbers where not all bits make sense."""
+    """Makes an array of arbitrary bits, or of numbers if not all bits are valid."""
     random = np.random.default_rng(0)
     if dtype in ("bool", "str"):
         numbers = random.integers(0, 2 if dtype == "bool" else 1000, shape)
@@ -70,7 +70,7 @@ def pieces_model(
     opset: int = 18,
     declared: Extents | None = None,
 ) -> ModelProto:
-    """SplitToSequence of "x" with SequenceAt at the positions, which give "y0", "y1", ...
+    """Makes a model of SplitToSequence of "x" with SequenceAt at the positions, which give "y0", "y1", ...
 
     split: None for none. declared: the input's shape as the model has it, else as it is.
     """
@@ -91,7 +91,7 @@ def pieces_model(
 
 
 def operators(graph: GraphProto) -> list[str]:
-    """The operators of all nodes, those in bodies too."""
+    """Returns the operators of all nodes, including those in bodies."""
     found = []
     for node in graph.node:
         found.append(node.op_type)
@@ -113,7 +113,7 @@ def by_reference(proto: ModelProto, feeds: Mapping[str, Array]) -> list[Any]:
 
 
 def bits(output: Any) -> Any:
-    """Something that is equal for the same type, shape and bits, and else is not."""
+    """Returns a key that is equal if and only if type, shape and bits are."""
     if isinstance(output, list):
         return [bits(item) for item in output]
     array = np.asarray(output)
@@ -125,7 +125,7 @@ def bits(output: Any) -> Any:
 def assert_same_results(
     before: ModelProto, after: ModelProto, feeds: Mapping[str, Array], reference: bool = True
 ) -> list[Any]:
-    """Both models give the same in ONNX Runtime and in ONNX's reference; returns that."""
+    """Checks that both models give the same in ONNX Runtime and in ONNX's reference, and returns that."""
     onnx.checker.check_model(after, full_check=True)
     expected = by_onnxruntime(before, feeds)
     assert bits(by_onnxruntime(after, feeds)) == bits(expected)

@@ -27,7 +27,7 @@ class Done:
 
 
 def run(*arguments: object) -> Done:
-    """The command in this process, which is quicker than to start one each time."""
+    """Runs the command in this process, which is faster than starting one each time."""
     output, error = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(output), contextlib.redirect_stderr(error):
         code = main([str(argument) for argument in arguments])
@@ -63,7 +63,7 @@ def test_a_model_is_rewritten(path: pathlib.Path) -> None:
 
 
 def test_a_model_may_be_overwritten(path: pathlib.Path) -> None:
-    """By a command in its directory, which names no directory."""
+    """The command runs in the model's directory, and its arguments name no directory."""
     command = [sys.executable, "-m", "libsplit_onnxruntime.rewrite", "model.onnx", "model.onnx"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=path.parent)
     assert (done.returncode, done.stderr) == (0, "")
@@ -121,7 +121,7 @@ def test_a_model_that_is_not_right(path: pathlib.Path) -> None:
 
 
 def test_outputs_without_a_shape_are_no_reason_to_refuse(path: pathlib.Path) -> None:
-    """ONNX's checker wants shapes, and runtimes do not."""
+    """ONNX's checker requires shapes, but runtimes do not."""
     proto = onnx.load(path)
     for output in proto.graph.output:
         output.type.tensor_type.ClearField("shape")
@@ -141,7 +141,7 @@ def test_what_lacks_a_shape_is_named(path: pathlib.Path) -> None:
 
 
 def save_external(path: pathlib.Path) -> None:
-    """Every constant in a file beside the model; a large one that is not needed too."""
+    """Every constant is in a file beside the model, including a large one that is not needed."""
     proto = pieces_model([7, 3], 3, [0, -1])
     weights = onnx.numpy_helper.from_array(sample([7, 3]), "weights")
     proto.graph.initializer.append(weights)

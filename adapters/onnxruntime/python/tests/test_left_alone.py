@@ -1,4 +1,4 @@
-"""Where Split would not do the same, the model stays as it is, and the reason is told."""
+"""If Split would not give the same results, the model stays as it is, and the reason is reported."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def pieces(*arguments: Any, **options: Any) -> ModelProto:
 
 
 def with_users(*users: Any, outputs: Any = (), inputs: Any = (), **constants: Any) -> ModelProto:
-    """[7, 3] in pieces of 4 and 3, one of them taken, and other users of the sequence."""
+    """Makes a model that splits [7, 3] into 4 and 3, takes one piece, and uses the sequence elsewhere."""
     nodes = [
         node("SplitToSequence", ["x", "step"], ["q"], name="cut"),
         node("SequenceAt", ["q", "zero"], ["y"], name="take"),
@@ -53,7 +53,7 @@ def input_lengths() -> ModelProto:
 
 
 def hidden_constant() -> ModelProto:
-    """A body's own value hides a constant of the graph around it."""
+    """A value in a body hides a constant of the surrounding graph."""
     made = with_users()
     body = GraphProto(name="body")
     body.node.extend([node("Size", ["x"], ["zero"]), *made.graph.node])
@@ -68,7 +68,7 @@ def hidden_constant() -> ModelProto:
 
 
 def declared_in_a_body() -> ModelProto:
-    """Each branch says that it gives [4, 3]; what it gives depends on an input."""
+    """Each branch declares that it gives [4, 3], but what it gives depends on an input."""
     branches = [helper.make_graph([node("Reshape", ["x", "shape"], [name])], name, [],
                                   [value(name, [4, 3])]) for name in "te"]
     nodes = [
@@ -97,15 +97,15 @@ REASONS: dict[str, tuple[Callable[[], ModelProto], str]] = {
     "scalar of 0": (lambda: pieces(0, [0]), "length of its pieces is 0"),
     "scalar below 0": (lambda: pieces(-2, [0]), "length of its pieces is -2"),
     "scalar and keepdims=0": (lambda: pieces(1, [0], keepdims=0), "ONNX Runtime drops it"),
-    "sum too small": (lambda: pieces([2, 4], [0]), "sum to 6, the extent of axis 0 is 7"),
-    "sum too large": (lambda: pieces([2, 6], [0]), "sum to 8, the extent of axis 0 is 7"),
-    "length below 0": (lambda: pieces([8, -1], [0]), "[8, -1] are no list of numbers from 0 up"),
-    "lengths of rank 2": (lambda: pieces([[3, 4]], [0]), "[[3, 4]] are no list"),
+    "sum too small": (lambda: pieces([2, 4], [0]), "add up to 6, but axis 0 has extent 7"),
+    "sum too large": (lambda: pieces([2, 6], [0]), "add up to 8, but axis 0 has extent 7"),
+    "length below 0": (lambda: pieces([8, -1], [0]), "[8, -1] are not a list of numbers that are at least 0"),
+    "lengths of rank 2": (lambda: pieces([[3, 4]], [0]), "[[3, 4]] are not a list"),
     "empty list": (lambda: pieces(np.zeros(0, np.int64), [0], declared=["N", 3]), "0 pieces"),
     "extent 0": (lambda: pieces(None, [0], declared=[0, 3]), "there are 0 pieces"),
     "too many": (lambda: pieces(None, [0], declared=[10**12, 3]), "there are 1000000000000 pieces"),
-    "axis too large": (lambda: pieces([3, 4], [0], axis=2), "axis 2 is none of a tensor of rank 2"),
-    "axis too small": (lambda: pieces([3, 4], [0], axis=-3), "axis -3 is none"),
+    "axis too large": (lambda: pieces([3, 4], [0], axis=2), "a tensor of rank 2 has no axis 2"),
+    "axis too small": (lambda: pieces([3, 4], [0], axis=-3), "has no axis -3"),
     "position too large": (lambda: pieces([3, 4], [0, 2]), "SequenceAt y1 takes piece 2 of 2"),
     "position too small": (lambda: pieces([3, 4], [-3]), "SequenceAt y0 takes piece -3 of 2"),
     "lengths from outside": (input_lengths, "the lengths, lengths, are not constant"),
@@ -121,22 +121,22 @@ REASONS: dict[str, tuple[Callable[[], ModelProto], str]] = {
     "other user": (
         lambda: with_users(node("ConcatFromSequence", ["q"], ["z"], axis=0, name="join"),
                            outputs=[value("z", [None, None])]),
-        "ConcatFromSequence join takes the whole sequence"),
+        "ConcatFromSequence join uses the whole sequence"),
     "namesake of SequenceAt": (
         lambda: with_users(node("SequenceAt", ["q", "zero"], ["z"], domain="com.example")),
-        "SequenceAt z takes the whole sequence"),
+        "SequenceAt z uses the whole sequence"),
     "namesake of Constant": (
         lambda: with_users(node("Constant", [], ["p"], domain="com.example", value_int=0),
                            node("SequenceAt", ["q", "p"], ["z"])),
         "the position of SequenceAt z, p, is not constant"),
     "shape that only a body declares": (declared_in_a_body, "extent of axis 0 is not known"),
-    "captured": (captured, "a body of If choice takes the sequence"),
+    "captured": (captured, "a body of If choice uses the sequence"),
     "no user": (
         lambda: model([node("SplitToSequence", ["x"], ["q"]), node("Neg", ["x"], ["y"])],
                       [value("x", [2])], [value("y", [2])]),
-        "nothing takes its pieces"),
+        "its pieces are not used"),
     "hidden constant": (hidden_constant, "the position of SequenceAt take, zero, is not constant"),
-    "local function": (in_a_function, "stands in the local function Cut"),
+    "local function": (in_a_function, "is in the local function Cut"),
 }
 
 

@@ -1,4 +1,4 @@
-"""The wheel: what is in it, and what it does where nothing else is installed."""
+"""The wheel: what is in it, and what it does if nothing else is installed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def run(
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
-    """Built with the setuptools at hand; 'pip install' as users call it fetches one."""
+    """Builds it with the installed setuptools; 'pip install' without options would download one."""
     out = tmp_path_factory.mktemp("wheel")
     done = run(sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation",
                "--wheel-dir", out, PYTHON)
@@ -36,7 +36,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
 
 @pytest.fixture(scope="module")
 def clean_python(wheel: pathlib.Path, tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
-    """The Python of an environment with the wheel and nothing else."""
+    """Returns the Python of an environment with only the wheel."""
     directory = tmp_path_factory.mktemp("venv")
     venv.create(directory)
     python = directory / "bin/python"
@@ -72,7 +72,7 @@ def test_installed_alone_it_says_what_is_missing(clean_python: pathlib.Path) -> 
     assert done.returncode == 1
     assert re.fullmatch(r"\d+\.\d+\.\d+\n", done.stdout)
     assert done.stderr.splitlines()[-1] == (
-        "ImportError: libsplit_onnxruntime needs onnxruntime 1.24 or newer, and none can be "
+        "ImportError: libsplit_onnxruntime needs onnxruntime 1.24 or newer, which cannot be "
         "imported (No module named 'onnxruntime'): pip install 'onnxruntime>=1.24'"
     )
 

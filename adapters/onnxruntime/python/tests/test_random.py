@@ -47,7 +47,7 @@ class Case:
 
 
 def in_body(proto: ModelProto) -> ModelProto:
-    """The same with all nodes in both branches of an If, the constants outside."""
+    """Returns the same model with all nodes in both branches of an If, and the constants outside."""
     branch = helper.make_graph(proto.graph.node, "branch", [], proto.graph.output)
     other = helper.make_graph(proto.graph.node, "other", [], proto.graph.output)
     for node in other.node:

@@ -1,4 +1,4 @@
-"""What SplitToSequence becomes: the results are those of before, and nothing else has changed."""
+"""What SplitToSequence is rewritten to: the results are the same, and nothing else has changed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ node = helper.make_node
 
 
 def rewritten(before: ModelProto, **options: Any) -> ModelProto:
-    """A copy, in which every SplitToSequence has been rewritten."""
+    """Returns a copy in which every SplitToSequence has been rewritten."""
     after = ModelProto()
     after.CopyFrom(before)
     findings = rewrite(after, **options)
@@ -94,7 +94,7 @@ def test_one_split_is_all_that_is_left() -> None:
 
 
 def test_pieces_that_nobody_takes_have_names() -> None:
-    """ONNX Runtime crashes on a Split with an output that has none."""
+    """ONNX Runtime crashes on a Split with an output that has no name."""
     after = rewritten(pieces_model([7, 3], None, [3]))
     split = after.graph.node[-1]
     assert split.output[3] == "y0" and all(split.output) and len(set(split.output)) == 7
@@ -150,7 +150,7 @@ def test_the_extent_follows_from_inference() -> None:
 
 
 def test_the_split_before_tells_the_extent() -> None:
-    """By ONNX's inference a piece of an uneven sequence has no known extent."""
+    """In ONNX's inference, a piece of an uneven sequence has no known extent."""
     nodes = [
         node("SplitToSequence", ["x", "uneven"], ["q"]),
         node("SequenceAt", ["q", "zero"], ["a"]),
@@ -166,7 +166,7 @@ NUMBERS = np.arange(20, dtype=np.float32).reshape(5, 4)  # without NaN, whose su
 
 
 def bodies(kind: str) -> ModelProto:
-    """If, Loop and Scan over bodies that split."""
+    """Tests If, Loop and Scan with bodies that split."""
     split = [node("SplitToSequence", ["inner", "step"], ["q"]),
              node("SequenceAt", ["q", "one"], ["piece"])]
     constants: dict[str, Any] = {"step": 2, "one": 1}

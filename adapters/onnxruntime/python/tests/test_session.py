@@ -1,4 +1,4 @@
-"""session() and register() with the provider as it is installed."""
+"""session() and register() with the installed provider."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def split() -> bytes:
 
 
 def claims(**arguments: Any) -> dict[str, list[str]]:
-    """What session() with these arguments has assigned to whom: provider -> operators."""
+    """Returns the assignment of a session() with these arguments: provider -> operators."""
     options = ort.SessionOptions()
     options.add_session_config_entry("session.record_ep_graph_assignment_info", "1")
     session = ls.session(sess_options=options, **arguments)
@@ -54,7 +54,7 @@ def test_one_call_is_enough(split: bytes, tmp_path: pathlib.Path) -> None:
 
 def test_what_is_no_model() -> None:
     wrong: Any = [1, 2]
-    with pytest.raises(TypeError, match="model is of <class 'list'>: pass a path, the bytes"):
+    with pytest.raises(TypeError, match="model has type <class 'list'>: pass a path, the bytes"):
         ls.session(wrong)
 
 
@@ -112,7 +112,7 @@ def test_a_provider_that_is_not_there(split: bytes) -> None:
 def test_options_serve_for_one_session(split: bytes) -> None:
     options = ort.SessionOptions()
     ls.session(split, sess_options=options)
-    with pytest.raises(ValueError, match="give new SessionOptions"):
+    with pytest.raises(ValueError, match="pass new SessionOptions"):
         ls.session(split, sess_options=options)
 
 
@@ -139,7 +139,7 @@ def test_sequences_are_rewritten_in_memory(tmp_path: pathlib.Path) -> None:
 def test_external_data_is_found_after_rewriting(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Both what the rewriting reads and what it leaves to onnxruntime."""
+    """Tests options that the rewriting reads, and options that are left to onnxruntime."""
     proto = pieces_model([7, 3], [3, 4], [0, 1])
     weights = onnx.numpy_helper.from_array(np.full([7, 3], np.inf, np.float32), "weights")
     proto.graph.initializer.append(weights)
@@ -181,7 +181,7 @@ def test_many_threads_register_at_once(split: bytes) -> None:
 
 
 def test_a_library_that_the_user_registered(split: bytes) -> None:
-    """Under another name: onnxruntime would refuse to have it twice, or list it twice."""
+    """Registers it under another name; onnxruntime would refuse the same name, or list it twice."""
     if any(device.ep_name == OURS for device in ort.get_ep_devices()):
         ort.unregister_execution_provider_library("libsplit")
     ort.register_execution_provider_library("by hand", ls.get_library_path())

@@ -3,8 +3,8 @@
     import libsplit_onnxruntime as ls
     sess = ls.session("model.onnx")
 
-opens a session in which libsplit runs the Split nodes that onnxruntime cannot run or runs slower;
-with claim="all", every one. The same with the calls of onnxruntime:
+opens a session in which libsplit runs the Split nodes that onnxruntime cannot run or runs slower, or
+all of them with claim="all". The same with onnxruntime's own functions:
 
     ort.register_execution_provider_library("libsplit", ls.get_library_path())
     devices = [d for d in ort.get_ep_devices() if d.ep_name == ls.get_ep_name()]
@@ -13,7 +13,7 @@ with claim="all", every one. The same with the calls of onnxruntime:
     sess = ort.InferenceSession("model.onnx", options)
 
 The execution provider needs onnxruntime 1.24 or newer. The custom operators of the domain
-"libsplit" are in the same library, and need 1.18:
+"libsplit" are in the same library, and need only 1.18:
 
     options.register_custom_ops_library(ls.get_library_path())
 """
@@ -43,33 +43,33 @@ _registering = threading.Lock()
 
 
 def get_library_path() -> str:
-    """The path of the shared library, which holds the execution provider and the custom ops."""
+    """Returns the path of the shared library, which contains the execution provider and the custom ops."""
     name = _LIBRARIES.get(sys.platform, "libsplit_onnxruntime.so")
     path = pathlib.Path(__file__).resolve().parent / name
     if not path.exists():
         raise FileNotFoundError(
-            f"no {path}: import the installed package ('pip install' builds the library), "
-            "not its sources"
+            f"{path} does not exist: import the installed package ('pip install' builds the "
+            "library), not its sources"
         )
     return str(path)
 
 
 def get_ep_name() -> str:
-    """The name of the execution provider, as in ``get_ep_devices()`` and ``get_providers()``."""
+    """Returns the name of the execution provider, as in ``get_ep_devices()`` and ``get_providers()``."""
     return _EP_NAME
 
 
 def get_ep_names() -> list[str]:
-    """The names of all execution providers in the library: that one."""
+    """Returns the names of all execution providers in the library, of which there is one."""
     return [_EP_NAME]
 
 
 def register() -> None:
-    """Makes the execution provider known to onnxruntime, unless it is already.
+    """Registers the execution provider with onnxruntime, unless it is registered already.
 
-    ``session()`` does so by itself. May be called any number of times, from any thread.
+    ``session()`` calls this itself. It may be called any number of times, from any thread.
 
-    ImportError: there is no onnxruntime. RuntimeError: it is older than 1.24, or refuses the
+    ImportError: onnxruntime is not installed. RuntimeError: it is older than 1.24, or refuses the
     library.
     """
     ort = _onnxruntime()
@@ -91,32 +91,34 @@ def session(
     rewrite_sequences: bool = False,
     **provider_options: object,
 ) -> onnxruntime.InferenceSession:
-    """An ``onnxruntime.InferenceSession`` in which libsplit runs Split nodes.
+    """Opens an ``onnxruntime.InferenceSession`` in which libsplit runs Split nodes.
 
     model: a path, the bytes of a model, or an onnx.ModelProto.
 
-    sess_options: gets the providers added, so that it serves for one session; None for new ones.
+    sess_options: the providers are added to these options, which can therefore be used for only one
+    session; None means new options.
 
-    providers: other providers, or pairs of a name and options, in the order of their precedence.
-    libsplit comes after them and before ``"CPUExecutionProvider"``, or where its own name stands
-    in the list: a Split that a GPU's provider takes stays on the GPU. None for the CPU alone.
+    providers: other providers, or pairs of a name and options, in order of precedence. libsplit comes
+    after them and before ``"CPUExecutionProvider"``, or at the position of its own name in the list,
+    so a Split that a GPU's provider takes stays on the GPU. None means only the CPU.
 
-    rewrite_sequences: run ``libsplit_onnxruntime.rewrite`` on the model in memory first, which
-    turns SplitToSequence into Split where it can; needs the package onnx.
+    rewrite_sequences: first run ``libsplit_onnxruntime.rewrite`` on the model in memory, which
+    rewrites SplitToSequence as Split if it can. This needs the package onnx.
 
-    provider_options: options of the execution provider, such as claim="all", by which it takes the
-    nodes too that it is of no benefit to; True and False become "1" and "0".
+    provider_options: options of the execution provider, such as claim="all", with which it also takes
+    nodes that it does not speed up; True and False become "1" and "0".
 
-    ImportError: there is no onnxruntime, or no onnx where it is needed. RuntimeError: onnxruntime
-    is older than 1.24. ValueError: sess_options has providers already. And what onnxruntime raises.
+    ImportError: onnxruntime, or onnx if it is needed, is not installed. RuntimeError: onnxruntime is
+    older than 1.24. ValueError: sess_options already has providers. Errors of onnxruntime are raised
+    unchanged.
     """
     ort = _onnxruntime()
     register()
     options = ort.SessionOptions() if sess_options is None else sess_options
     if options.has_providers():
         raise ValueError(
-            "sess_options has providers already, from add_provider_for_devices() or another "
-            "session(): give new SessionOptions and name other providers in 'providers'"
+            "sess_options already has providers, from add_provider_for_devices() or another "
+            "session(): pass new SessionOptions, and name other providers in 'providers'"
         )
     if not isinstance(model, (str, os.PathLike, bytes)):
         model = _serialized(model)
@@ -127,7 +129,7 @@ def session(
             options.add_provider_for_devices(_devices(ort), its_options)
         else:
             options.add_provider(name, its_options)
-    # Without the fallback, which would open a session with the CPU alone after an error.
+    # Without the fallback, which would open a session with only the CPU after an error.
     return ort.InferenceSession(model, options, enable_fallback=0)
 
 
@@ -136,15 +138,15 @@ def _onnxruntime() -> Any:
         import onnxruntime
     except ImportError as error:
         raise ImportError(
-            "libsplit_onnxruntime needs onnxruntime 1.24 or newer, and none can be imported "
+            "libsplit_onnxruntime needs onnxruntime 1.24 or newer, which cannot be imported "
             f"({error}): pip install 'onnxruntime>=1.24'"
         ) from error
     version = tuple(int(number) for number in re.findall(r"\d+", onnxruntime.__version__)[:2])
     if version < _OLDEST:
         raise RuntimeError(
             f"onnxruntime {onnxruntime.__version__} is too old for {_EP_NAME}, which needs 1.24 or "
-            "newer: pip install --upgrade 'onnxruntime>=1.24' (with the custom ops of domain "
-            "'libsplit', 1.18 will do)"
+            "newer: pip install --upgrade 'onnxruntime>=1.24' (the custom ops of domain 'libsplit' "
+            "need only 1.18)"
         )
     return onnxruntime
 
@@ -156,7 +158,7 @@ def _devices(ort: Any) -> list[Any]:
 def _in_order(
     providers: Sequence[str | tuple[str, Mapping[str, Any]]], own_options: Mapping[str, object]
 ) -> list[tuple[str, dict[str, str]]]:
-    """All providers with their options as onnxruntime wants them, libsplit's in its place."""
+    """Returns all providers, including libsplit's, in order and with options as onnxruntime needs them."""
     pairs: list[tuple[str, Mapping[str, Any]]] = [
         (provider, {}) if isinstance(provider, str) else provider for provider in providers
     ]
@@ -181,7 +183,7 @@ def _serialized(model: Any) -> bytes:
         data: bytes = model.SerializeToString()
     except AttributeError:
         raise TypeError(
-            f"model is of {type(model)}: pass a path, the bytes of a model, or an onnx.ModelProto"
+            f"model has type {type(model)}: pass a path, the bytes of a model, or an onnx.ModelProto"
         ) from None
     return data
 
@@ -200,7 +202,7 @@ def _rewritten(model: str | os.PathLike[str] | bytes, options: Any) -> bytes:
     else:
         proto = onnx.load(os.fspath(model), load_external_data=False)
         directory = str(pathlib.Path(model).resolve().parent)
-        # Where onnxruntime looks for the external data of a model that it gets as bytes.
+        # The directory in which onnxruntime looks for the external data of a model given as bytes.
         key = "session.model_external_initializers_file_folder_path"
         options.add_session_config_entry(key, directory)
     rewrite(proto, directory)

@@ -1,32 +1,35 @@
-"""Turns SplitToSequence into Split where the results stay the same, bit for bit.
+"""Rewrites SplitToSequence as Split if the results stay the same, bit for bit.
 
-A provider cannot run SplitToSequence: ONNX Runtime's C API has no call that fills a sequence. But
-most models take the pieces out again at once, by SequenceAt, and there Split says the same:
+A provider cannot run SplitToSequence, because ONNX Runtime's C API has no function that fills a
+sequence. But most models immediately take the pieces out again with SequenceAt, and then Split does
+the same:
 
     x -> SplitToSequence -> SequenceAt 0 -> a        x -> Split -> a
                          -> SequenceAt 1 -> b    =>             -> b
 
-A SplitToSequence becomes a Split when all of this holds, and is left alone otherwise:
+A SplitToSequence becomes a Split if all of these conditions hold, and is left alone otherwise:
 
-  - The lengths are known: a constant list; or a constant scalar, or none (pieces of 1), on an axis
-    of known extent. They are positive (in a list 0 may stand too), they make up the extent where
-    that is known, and there are 1 to 10,000 of them.
-  - Nothing but SequenceAt with constant positions and SequenceLength takes the sequence, all in its
-    own graph. It is no output of the graph, and no body of If, Loop or Scan captures it.
-  - The positions, which count from the end if negative, lie within the sequence.
-  - It is not a scalar with keepdims=0: by ONNX the pieces keep the axis, ONNX Runtime drops it.
-  - It stands in the model's graph or in a body of If, Loop or Scan, not in a local function.
+  - The lengths are known: a constant list; or, on an axis of known extent, a constant scalar or no
+    lengths (pieces of 1). They are positive (a list may contain 0), they add up to the extent if it is
+    known, and there are 1 to 10,000 of them.
+  - The sequence is used only by SequenceAt with constant positions and by SequenceLength, all in the
+    same graph. It is not an output of the graph, and no body of If, Loop or Scan captures it.
+  - The positions, which count from the end if they are negative, are within the sequence.
+  - The lengths are not a scalar with keepdims=0: according to ONNX the pieces keep the axis, but ONNX
+    Runtime drops it.
+  - The node is in the model's graph or in a body of If, Loop or Scan, not in a local function.
 
-Constants are initializers that are no inputs (those a caller may override) and Constant nodes. An
-extent is known if it follows from the shapes of the model's inputs, which a runtime enforces, by
-ONNX's shape inference. What a model merely declares of other values is believed on demand: should
-it not be true, Split fails on running, where SplitToSequence did not.
+Constants are Constant nodes, and initializers that are not inputs (which a caller may override). An
+extent is known if ONNX's shape inference derives it from the shapes of the model's inputs, which a
+runtime enforces. Shapes that a model only declares for other values are trusted on request: if they
+are wrong, Split fails at run time, where SplitToSequence did not.
 
-Split takes the node's place, name and documentation. The lengths become a Constant before it, or an
-attribute below opset 13. The first SequenceAt of a position goes, or becomes Squeeze where
-keepdims=0 drops the axis; others become Identity, and SequenceLength a Constant. Pieces that nobody
-takes get a name too: ONNX Runtime's own Split crashes on outputs without. Constants that only said
-the old lengths and positions go: ONNX Runtime warns of those without use. All else stays as it is.
+Split replaces the node, with its name and documentation. The lengths become a Constant before it, or an
+attribute below opset 13. The first SequenceAt of a position is removed, or becomes Squeeze if
+keepdims=0 drops the axis; others become Identity, and SequenceLength becomes a Constant. Unused pieces
+get a name too, because ONNX Runtime's own Split crashes on outputs without one. Constants that were
+only used for the old lengths and positions are removed, because ONNX Runtime warns of unused ones.
+Everything else stays as it is.
 
 From the command line: python -m libsplit_onnxruntime.rewrite --help
 """
@@ -49,7 +52,7 @@ __all__ = ["Finding", "rewrite"]
 
 @dataclass(frozen=True)
 class Finding:
-    """What became of one SplitToSequence."""
+    """What happened to one SplitToSequence."""
 
     node: str  # its name, which may be ""
     sequence: str  # the name of its output
@@ -64,19 +67,19 @@ class Finding:
 def rewrite(
     model: ModelProto, directory: str = "", *, trust_shapes: bool = False
 ) -> list[Finding]:
-    """Rewrites the model in place; tells of each SplitToSequence what became of it.
+    """Rewrites the model in place, and returns what happened to each SplitToSequence.
 
-    directory: where the external data lies that small constants may be in.
+    directory: the directory of the model's external data, which may contain small constants.
 
-    trust_shapes: believe all shapes that the model declares, not those of its inputs only.
+    trust_shapes: trust all shapes that the model declares, not only those of its inputs.
 
-    ValueError: the model is of an opset that the installed onnx does not know.
+    ValueError: the model has an opset that the installed onnx does not know.
     """
     imports = [entry.version for entry in model.opset_import if entry.domain in STANDARD]
     opset = max(imports, default=0)
     if opset > defs.onnx_opset_version():
         raise ValueError(
-            f"the model is of opset {opset}, and the installed onnx knows those up to "
+            f"the model has opset {opset}, but the installed onnx knows only opsets up to "
             f"{defs.onnx_opset_version()}: pip install --upgrade onnx"
         )
     names = Names(model)
@@ -89,8 +92,8 @@ def rewrite(
         if not done:
             findings += found
             break
-        findings += done  # and once more: a Split may tell the extent that another one needs
-    if not model.training_info:  # which may use them
+        findings += done  # and once more: a Split may make an extent known that another one needs
+    if not model.training_info:  # it might use them
         drop_unused(model.graph, constants)
     return findings + _in_functions(model)
 
@@ -98,7 +101,7 @@ def rewrite(
 def _rewrite_graph(
     graph: GraphProto, scope: Scope, names: Names, opset: int, constants: set[str]
 ) -> list[Finding]:
-    """Rewrites a graph and its bodies; adds to the constants those that may be needless now."""
+    """Rewrites a graph and its bodies, and adds constants that may now be unused to `constants`."""
     findings = []
     plans: dict[int, Plan] = {}
     for index, node in enumerate(graph.node):
@@ -118,7 +121,7 @@ def _rewrite_graph(
 
 
 def _sequences(graph: GraphProto) -> Iterator[NodeProto]:
-    """All SplitToSequence in a graph and the bodies in it."""
+    """Yields all SplitToSequence nodes in a graph and the bodies in it."""
     for node in graph.node:
         if is_op(node, "SplitToSequence"):
             yield node
@@ -127,7 +130,7 @@ def _sequences(graph: GraphProto) -> Iterator[NodeProto]:
 
 
 def _in_functions(model: ModelProto) -> list[Finding]:
-    reason = "it stands in the local function {}: inline that first, with onnx.inliner"
+    reason = "it is in the local function {}: inline that first, with onnx.inliner"
     return [
         Finding(node.name, node.output[0], False, reason.format(function.name))
         for function in model.functions

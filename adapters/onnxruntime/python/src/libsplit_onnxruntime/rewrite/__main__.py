@@ -1,4 +1,4 @@
-"""The command line: reads a model, rewrites and checks it, runs both if asked to, writes it."""
+"""The command line: reads a model, rewrites and checks it, runs both on request, and writes it."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ from .graphs import tensors
 
 
 class Failure(Exception):
-    """What the user is told before the program ends with 1."""
+    """An error to be printed before the program exits with status 1."""
 
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m libsplit_onnxruntime.rewrite",
-        description="Turns SplitToSequence into Split where the pieces are taken at constant "
-        "positions, and tells what became of each.",
+        description="Rewrites SplitToSequence as Split if the pieces are taken at constant "
+        "positions, and reports what happened to each.",
     )
-    parser.add_argument("input", type=pathlib.Path, help="a model")
-    parser.add_argument("output", type=pathlib.Path, help="the model to write; may be the same")
+    parser.add_argument("input", type=pathlib.Path, help="the model to read")
+    parser.add_argument("output", type=pathlib.Path, help="the model to write; may be the same file")
     parser.add_argument("--run", type=pathlib.Path, metavar="INPUTS.npz",
-                        help="run both models on these inputs with onnxruntime, and write only if "
-                        "the outputs are the same, bit for bit")
+                        help="run both models on these inputs with onnxruntime, and write the new "
+                        "one only if all outputs are identical")
     parser.add_argument("--trust-shapes", action="store_true",
-                        help="believe all shapes that the model declares, not its inputs' only")
+                        help="trust all shapes that the model declares, not only those of its inputs")
     parser.add_argument("--no-check", action="store_true",
-                        help="do not run ONNX's checker on both models")
+                        help="do not run ONNX's checker on the models")
     options = parser.parse_args(arguments)
     try:
         run(options)
@@ -53,7 +53,7 @@ def run(options: argparse.Namespace) -> None:
     except DecodeError as error:
         raise Failure(f"{options.input} is not an ONNX model: {error}") from error
     if not options.no_check:
-        check(options.input, "as it is; --no-check rewrites it all the same")
+        check(options.input, "; use --no-check to rewrite it anyway")
     findings = rewrite(model, str(options.input.parent), trust_shapes=options.trust_shapes)
 
     copy_external_data(model, options.input.parent, options.output.parent)
@@ -61,7 +61,7 @@ def run(options: argparse.Namespace) -> None:
     try:
         part.write_bytes(serialized(model))
         if not options.no_check:
-            check(part, "any more, which is a bug: please report it")
+            check(part, " after rewriting, which is a bug: please report it")
         if options.run:
             compare(options.input, part, options.run)
         os.replace(part, options.output)
@@ -89,12 +89,13 @@ def check(path: pathlib.Path, otherwise: str) -> None:
         if lacking == []:
             return
         where = f"\nwithout a shape: {', '.join(lacking)}" if lacking else ""
-        raise Failure(f"ONNX's checker refuses {path} {otherwise}\n{error}{where}") from error
+        raise Failure(f"ONNX's checker refuses {path}{otherwise}\n{error}{where}") from error
 
 
 def without_shape(path: pathlib.Path) -> list[str] | None:
-    """The graph's inputs and outputs without a shape, which ONNX's checker wants and runtimes do
-    not, if nothing else is wrong; none if shape inference gives them all; None if it is not that.
+    """Returns the graph's inputs and outputs without a shape, which ONNX's checker requires, but runtimes
+    do not. The list is empty if that is all that is wrong and shape inference gives all these shapes;
+    the result is None if all have a shape.
     """
     model = onnx.load(path, load_external_data=False)
     values = [*model.graph.input, *model.graph.output]
@@ -113,18 +114,18 @@ def without_shape(path: pathlib.Path) -> list[str] | None:
 def copy_external_data(
     model: onnx.ModelProto, source: pathlib.Path, target: pathlib.Path
 ) -> None:
-    """Puts the files that the model refers to beside the new one."""
+    """Copies the files that the model refers to into the new model's directory."""
     if source.resolve() == target.resolve():
         return
     graphs = [model.graph, *(onnx.GraphProto(node=f.node) for f in model.functions)]
     external = filter(uses_external_data, (tensor for graph in graphs for tensor in tensors(graph)))
     for location in sorted({ExternalDataInfo(tensor).location for tensor in external}):
         if os.path.isabs(location) or ".." in pathlib.PurePath(location).parts:
-            raise Failure(f"the external data {location} lies outside of the model's directory")
+            raise Failure(f"the external data {location} is outside the model's directory")
         old, new = source / location, target / location
         if new.exists():
             if not filecmp.cmp(old, new):
-                raise Failure(f"{new} is there and is not {old}: write to another directory")
+                raise Failure(f"{new} already exists and differs from {old}: write to another directory")
             continue
         new.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(old, new)
@@ -136,7 +137,7 @@ def compare(before: pathlib.Path, after: pathlib.Path, inputs: pathlib.Path) -> 
     with np.load(inputs) as arrays:
         feeds = dict(arrays)
     options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4  # errors are told below
+    options.log_severity_level = 4  # errors are reported below
     outputs = []
     for path in (before, after):
         try:
@@ -144,7 +145,7 @@ def compare(before: pathlib.Path, after: pathlib.Path, inputs: pathlib.Path) -> 
                 path, options, providers=["CPUExecutionProvider"], enable_fallback=0
             )
             outputs.append(session.run(None, feeds))
-        except Exception as error:  # onnxruntime's have no class in common
+        except Exception as error:  # onnxruntime's errors have no common base class
             raise Failure(f"onnxruntime on {path}: {error}") from error
     for output, old, new in zip(session.get_outputs(), *outputs, strict=True):
         if not same(old, new):

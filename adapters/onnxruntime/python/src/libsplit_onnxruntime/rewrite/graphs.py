@@ -19,7 +19,7 @@ def attribute(node: NodeProto, name: str, default: Any = None) -> Any:
 
 
 def subgraphs(node: NodeProto) -> Iterator[GraphProto]:
-    """The bodies of If, Loop and Scan, and what other operators have of that kind."""
+    """Yields the bodies of If, Loop and Scan, and those of other operators that have some."""
     for attr in node.attribute:
         if attr.type == AttributeProto.GRAPH:
             yield attr.g
@@ -27,7 +27,7 @@ def subgraphs(node: NodeProto) -> Iterator[GraphProto]:
 
 
 def uses(graph: GraphProto) -> set[str]:
-    """The names of all values that are taken in a graph and in those inside it."""
+    """Yields the names of all values that are used in a graph and in those inside it."""
     names = {output.name for output in graph.output}
     for node in graph.node:
         names.update(node.input)
@@ -37,7 +37,7 @@ def uses(graph: GraphProto) -> set[str]:
 
 
 def tensors(graph: GraphProto) -> Iterator[TensorProto]:
-    """All tensors with data in a graph and in those inside it."""
+    """Yields all tensors with data in a graph and in those inside it."""
     yield from graph.initializer
     for sparse in graph.sparse_initializer:
         yield from (sparse.values, sparse.indices)

@@ -1,4 +1,4 @@
-"""Names that nothing in the model has yet."""
+"""Names that are not used in the model yet."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Names:
         self._taken = uses(model.graph) | _given(model.graph)
 
     def fresh(self, wish: str) -> str:
-        """The name wished for, or one like it."""
+        """Returns this name, or a similar one if it is already used."""
         choice = (f"{wish}_{number}" if number else wish for number in itertools.count())
         name = next(name for name in choice if name not in self._taken)
         self._taken.add(name)
@@ -22,7 +22,7 @@ class Names:
 
 
 def _given(graph: GraphProto) -> set[str]:
-    """The names of nodes and values that a graph and those inside it bring in."""
+    """Yields the names of all nodes and values in a graph and in those inside it."""
     names = {value.name for value in (*graph.input, *graph.initializer, *graph.value_info)}
     names.update(tensor.values.name for tensor in graph.sparse_initializer)
     for node in graph.node:

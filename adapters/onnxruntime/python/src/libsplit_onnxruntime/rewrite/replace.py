@@ -1,4 +1,4 @@
-"""Puts Split in the place of a SplitToSequence, and what follows from it in that of its takers."""
+"""Replaces a SplitToSequence with Split, and changes the nodes that use its pieces."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .plan import Plan
 
 
 def replace(graph: GraphProto, plans: dict[int, Plan], names: Names, opset: int) -> set[str]:
-    """Carries out the plans, each for the node at an index; gives the constants they spoke of."""
+    """Carries out the plans, each for the node at an index, and returns the constants of the old nodes."""
     sequences = {graph.node[index].output[0] for index in plans}
     new: dict[int, list[NodeProto]] = {}
     for index, plan in plans.items():
@@ -29,7 +29,7 @@ def replace(graph: GraphProto, plans: dict[int, Plan], names: Names, opset: int)
 
 
 def drop_unused(graph: GraphProto, constants: set[str]) -> None:
-    """Takes out those of the constants that nothing uses any more."""
+    """Removes those constants that nothing uses any more."""
     for node in graph.node:
         for body in subgraphs(node):
             drop_unused(body, constants)
@@ -43,7 +43,7 @@ def drop_unused(graph: GraphProto, constants: set[str]) -> None:
 
 
 class _Replacement:
-    """What comes in the place of the nodes that a plan concerns, by their indices."""
+    """The nodes that replace those that a plan concerns, by their indices."""
 
     def __init__(
         self, graph: GraphProto, index: int, plan: Plan, names: Names, opset: int
@@ -51,8 +51,8 @@ class _Replacement:
         self._names, self._opset = names, opset
         self._sequence = graph.node[index].output[0]
         self._constants: dict[str, NodeProto] = {}
-        self._pieces: dict[int, str] = {}  # what Split calls them, by position
-        self._taken: dict[int, str] = {}  # what their first takers call them
+        self._pieces: dict[int, str] = {}  # the names of Split's outputs, by position
+        self._taken: dict[int, str] = {}  # the names of the same pieces in their first takers
         self.nodes: dict[int, list[NodeProto]] = {}
         for place, position in plan.takers.items():
             self.nodes[place] = self._taker(graph.node[place], position, plan)
@@ -87,7 +87,7 @@ class _Replacement:
         return self._names.fresh(f"{self._sequence}_{position}")
 
     def _give(self, node: NodeProto, what: str, values: Sequence[int]) -> None:
-        """Gives the node an input from a Constant, or the attribute that it was below opset 13."""
+        """Gives the node an input from a Constant, or an attribute below opset 13."""
         if self._opset < 13:
             node.attribute.append(helper.make_attribute(what, values))
             return
@@ -100,7 +100,7 @@ class _Replacement:
 def _like(
     node: NodeProto, op_type: str, inputs: Iterable[str], outputs: Iterable[str] = ()
 ) -> NodeProto:
-    """Another operator that keeps the node's name, documentation and metadata."""
+    """Makes a node of another operator with the node's name, documentation and metadata."""
     new = NodeProto()
     new.CopyFrom(node)
     for field in ("input", "output", "attribute"):
@@ -112,7 +112,7 @@ def _like(
 
 
 def _constant(node: NodeProto, values: int | Sequence[int]) -> NodeProto:
-    """Makes the node a Constant of int64."""
+    """Turns the node into a Constant of int64."""
     node.op_type = "Constant"
     tensor = numpy_helper.from_array(np.array(values, np.int64))
     node.attribute.append(helper.make_attribute("value", tensor))

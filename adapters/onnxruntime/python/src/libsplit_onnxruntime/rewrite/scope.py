@@ -1,4 +1,4 @@
-"""What is known, before a model runs, of the values that a graph can see."""
+"""What is known about the values that a graph can see, before the model runs."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Scope:
         outer: Scope | None = None,
     ) -> None:
         self._model, self._directory, self._trust_shapes = model, directory, trust_shapes
-        # None for what is not constant: it may hide an outer value that is.
+        # None for a value that is not constant, because it may hide an outer value that is.
         self._constants: ChainMap[str, TensorProto | NodeProto | None] = (
             outer._constants.new_child() if outer else ChainMap()
         )
@@ -52,11 +52,11 @@ class Scope:
         self._types = self._infer(graph, outer)
 
     def body(self, graph: GraphProto) -> Scope:
-        """The scope of a body in this graph."""
+        """Returns the scope of a body in this graph."""
         return Scope(self._model, graph, self._directory, self._trust_shapes, self)
 
     def constant(self, name: str) -> Array | None:
-        """The value, if it is the same in every run."""
+        """Returns the value if it is the same in every run."""
         source = self._constants.get(name)
         if isinstance(source, NodeProto):
             numbers = attribute(source, "value_int", attribute(source, "value_ints"))
@@ -66,7 +66,7 @@ class Scope:
         return None if source is None else self._array(source)
 
     def shape(self, name: str) -> list[int | None] | None:
-        """The extents, None for each that is not known; None if the rank is not."""
+        """Returns the extents, with None for each that is not known; None if the rank is not known."""
         tensor = self._types.get(name, TypeProto()).tensor_type
         if not tensor.HasField("shape"):
             return None
@@ -78,11 +78,11 @@ class Scope:
     def _array(self, tensor: TensorProto) -> Array | None:
         try:
             return numpy_helper.to_array(tensor, self._directory)
-        except (OSError, ValueError, ValidationError):  # external data that is not there
+        except (OSError, ValueError, ValidationError):  # external data that is missing
             return None
 
     def _infer(self, graph: GraphProto, outer: Scope | None) -> dict[str, TypeProto]:
-        """ONNX's shape inference, on what is certain unless the declared shapes are trusted."""
+        """Runs ONNX's shape inference on shapes that are certain or, if declared ones are trusted, on all."""
         model = ModelProto(
             ir_version=self._model.ir_version,
             opset_import=self._model.opset_import,
@@ -110,12 +110,12 @@ class Scope:
         try:
             copy = shape_inference.infer_shapes(model, data_prop=True).graph
         except shape_inference.InferenceError:
-            pass  # a model that is wrong somewhere: whoever checks or runs it will tell
+            pass  # the model is wrong somewhere; whoever checks or runs it will find out
         inferred = (*copy.value_info, *copy.output)
         return types | {value.name: value.type for value in inferred}
 
     def _add_values(self, graph: GraphProto, tensor: TensorProto) -> None:
-        """Gives inference the values of a small tensor; not of a large one, for they take time."""
+        """Gives inference the values of a small tensor. Those of large ones would take too much time."""
         if math.prod(tensor.dims) > _SMALL:
             return
         if not uses_external_data(tensor):
@@ -125,7 +125,7 @@ class Scope:
 
 
 def _forget_declared(model: ModelProto, is_body: bool) -> None:
-    """Takes out the shapes that no runtime enforces: all but those of the model's inputs."""
+    """Removes the shapes that no runtime enforces: all except those of the model's inputs."""
     for function in model.functions:
         del function.value_info[:]
     if is_body:

@@ -1,0 +1,51 @@
+//! Equal parts: ONNX Split without lengths, and OpenVINO Split.
+//!
+//! Only in Split-18 may the last part be smaller. It and OpenVINO's Split name the number of parts (`num_outputs`,
+//! `num_splits`); the older versions of ONNX make as many as the node has outputs.
+
+use super::{div_ceil, Request};
+use crate::error::{number, Error};
+use crate::operator::EqualParts;
+use crate::pieces::Pieces;
+use crate::shape::DIM_UNKNOWN;
+
+/// Makes as many equal parts as the request asks for.
+pub(super) fn pieces<'a>(
+    request: &Request<'_>,
+    equal: EqualParts,
+    extent: i64,
+) -> Result<Pieces<'a>, Error> {
+    let operator = request.operator;
+    let count = match (request.num_outputs, equal, request.outputs) {
+        (1.., _, _) => request.num_outputs,
+        (0, EqualParts::LastSmaller, _) => {
+            return Err(Error::NeitherLengthsNorNumOutputs { operator });
+        }
+        (0, EqualParts::AsManyAsOutputs, Some(0)) => {
+            return Err(Error::NoOutputs { expected: 1, actual: 0 });
+        }
+        (0, EqualParts::AsManyAsOutputs, Some(given)) => number(given),
+        (0, EqualParts::AsManyAsOutputs, None) => {
+            return Err(Error::NumOutputsUnknown { operator })
+        }
+        (actual, _, _) => return Err(Error::NumOutputsNegative { expected: 1, actual }),
+    };
+    request.check_parts(count)?;
+    if extent == DIM_UNKNOWN {
+        return Ok(Pieces::Unknown { count });
+    }
+    let size = div_ceil(extent, count);
+    // At most (count - 1) * (extent / count + 1), which is below extent + count.
+    let last = extent - (count - 1) * size;
+    match equal {
+        EqualParts::LastSmaller if last < 0 && !request.clamp_uneven => {
+            Err(Error::LastNegative { output: count - 1, size, extent, last })
+        }
+        EqualParts::AsManyAsOutputs | EqualParts::Exact if last != size => {
+            Err(Error::Uneven { operator, expected: count, actual: extent })
+        }
+        EqualParts::AsManyAsOutputs | EqualParts::Exact | EqualParts::LastSmaller => {
+            Ok(Pieces::Equal { count, size, extent })
+        }
+    }
+}
