@@ -137,10 +137,9 @@ impl<'a> Geometry<'a> {
     }
 }
 
-/// Returns the products of all extents, of those inward of an axis, and of those outward of it. Unknown extents count
-/// as
-/// 1. Returns `None` if the bits of all elements cannot be numbered by 63 bits, also if an extent of 0 means that there
-/// are none, because then strides could not be numbered either.
+/// Returns the products of all extents, of those inward of an axis, and of those outward of it, where an unknown extent
+/// counts as 1. Returns `None` if the bits of all elements cannot be numbered by 63 bits, also if an extent of 0 means
+/// that there are none, because then strides could not be numbered either.
 #[inline]
 pub(crate) fn counts(
     outward: &[i64],
