@@ -27,10 +27,11 @@ if [ "$seconds" = replay ]; then
     build "$out/replay"
     for target in $targets; do
         echo "==> fuzz: $target, its seeds and 20,000 inputs made from them"
-        mkdir -p "$out/findings/$target"
+        # libFuzzer adds what it finds to the first directory, which must not be the one under version control.
+        rm -rf "$out/replay/corpus" && mkdir -p "$out/replay/corpus" "$out/findings/$target"
         # shellcheck disable=SC2086 # several words
         "$out/replay/$triple/release/$target" $limit -runs=20000 -seed=1 \
-            -artifact_prefix="$out/findings/$target/" "fuzz/corpus/$target"
+            -artifact_prefix="$out/findings/$target/" "$out/replay/corpus" "fuzz/corpus/$target"
     done
     exit
 fi

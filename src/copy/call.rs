@@ -58,7 +58,8 @@ pub(super) struct Shuffle<'a> {
     pub count: usize,
     pub readable_end: *const u8,
     pub next: *const u8,
-    /// The prefetch distance: bytes from what is read to what is prefetched meanwhile; if 0, `next` is prefetched.
+    /// The prefetch distance: bytes from what is read to what is prefetched meanwhile; if 0, `next` is, by
+    /// programs of several sets.
     pub distance: isize,
 }
 
@@ -341,7 +342,7 @@ impl Call {
         (self.machine.kernels.prefetch)(source, rows, from, bytes);
     }
 
-    /// Transposes a block: past the caches if all targets begin lines.
+    /// Transposes a block: past the caches if all targets begin lines, and have two of them.
     ///
     /// # Safety
     /// As for the kernel.
@@ -365,8 +366,8 @@ impl Call {
     }
 }
 
-/// Returns the fewest units after which what begins at an address begins a line: modulo a line, the odd part of a unit's
-/// bytes has an inverse.
+/// Returns how many units come before the first that begins a line, if they lie side by side from an address on; `None`
+/// if no unit does. Modulo a line, the odd part of a unit's bytes has an inverse.
 pub(super) fn units_to_line(address: usize, unit: usize) -> Option<usize> {
     let (over, twos) = (address.wrapping_neg() % LINE_BYTES, unit.trailing_zeros().min(6));
     let odd = unit >> twos;

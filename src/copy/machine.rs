@@ -27,7 +27,7 @@ pub(super) const PREFETCH_BYTES: usize = 2 << 10;
 /// How many runs are interleaved on their way past the caches, and bytes of each: as many places as CPUs prefetch from.
 pub(super) const INTERLEAVED_RUNS: usize = 16;
 pub(super) const INTERLEAVED_BYTES: usize = 256;
-/// Shorter runs are joined before they are sent past the caches.
+/// Shorter runs that follow each other in the output are joined in a stage before they are sent past the caches.
 pub(super) const LEAST_STREAMED_BYTES: usize = 128;
 
 /// Bytes of input in a block of rows, so that pieces that share lines find them in the first-level cache.

@@ -189,14 +189,17 @@ impl Mover<'_> {
         let call = self.call;
         let block = next_multiple(div(COLUMN_BYTES, unit), 16);
         nest.each(|source, target| {
-            // Columns whose steps are whole lines begin lines together.
-            let head =
-                if call.past { units_to_line(target as usize, unit).unwrap_or(0) } else { 0 };
+            // Past the caches the rows after the head follow, if that makes all columns begin lines, and two lines are left.
+            let can_begin_lines = call.past && columns.to.unsigned_abs().is_multiple_of(LINE_BYTES);
+            let head = units_to_line(target as usize, unit).filter(|head| {
+                can_begin_lines && rows.extent.saturating_sub(*head) * unit >= 2 * LINE_BYTES
+            });
+            let head = head.unwrap_or(0);
             let mut row = 0;
             while row < rows.extent {
                 let left = rows.extent - row;
                 let some = match head {
-                    1.. if row == 0 => head.min(left),
+                    1.. if row == 0 => head,
                     _ if left < 2 * block => left,
                     _ => block,
                 };

@@ -409,7 +409,6 @@ impl Program {
         )
     }
 
-    /// Returns how far a byte of the input lies behind the start of a window: huge if before it, or the window is not
     /// Returns how far a byte of the input lies behind a window's start: huge if before it, or if that is not known.
     fn inside(&self, set: &Set, window: usize, lane: usize, from: isize, windows: usize) -> usize {
         let known = self.windows.get(set.first_window + window).filter(|_| window < windows);

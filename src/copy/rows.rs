@@ -233,8 +233,6 @@ impl Rows {
         text.text(if bands.count > 2 { "; and so on" } else { "" });
     }
 
-    /// Copies the runs of all bands in a block of rows.
-    ///
     /// Returns where a band's part of a block begins or ends, of rows at equal distances: past the caches, where its targets
     /// begin a line.
     fn boundary(&self, row: usize, equal: &Range<usize>, run: usize, targets: &[*mut u8]) -> usize {
@@ -246,6 +244,8 @@ impl Rows {
         (row + units_to_line(first + row * run, run).unwrap_or(0)).min(equal.end)
     }
 
+    /// Copies the runs of all bands in a block of rows.
+    ///
     /// # Safety
     /// As [`Rows::copy`].
     unsafe fn copy_block(
@@ -269,6 +269,9 @@ impl Rows {
             let ahead = from.wrapping_mul((begin - rows.start).cast_signed());
             let source = source.wrapping_offset(offset.wrapping_add(ahead));
             let (count, left) = (end - begin, equal.end - begin);
+            if count == 0 {
+                continue;
+            }
             let readable_end = if self.call.is_far(apart) {
                 null()
             } else {

@@ -22,7 +22,7 @@ pub(super) struct Turns<'a> {
     /// What is read next. Programs of several sets, which read lines out of order, prefetch as many bytes of it as they
     /// send past the caches; where lines are read in order, CPUs know what comes next.
     pub next: *const u8,
-    /// The prefetch distance, from each window; if 0, `next` is prefetched instead.
+    /// The prefetch distance, from each window; if 0, `next` is, as said there.
     pub distance: isize,
 }
 

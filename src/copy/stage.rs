@@ -2,15 +2,16 @@
 //! The rest of a line waits for what follows in the target, from one row to the next.
 
 use super::level::Kernels;
+use super::program::MAX_OUTPUTS;
 use super::runs::Runs;
-use super::vector::{LANE_BYTES, LINE_BYTES};
+use super::vector::LINE_BYTES;
 use crate::math::div;
 use core::mem::MaybeUninit;
 use core::ptr::null_mut;
 
-/// Bytes of all stages together, and the most stages: one for each column of a lane.
+/// Bytes of all stages together, and the most stages: one for each target that a program writes.
 const STAGES_BYTES: usize = 40 * LINE_BYTES;
-const MAX_STAGES: usize = LANE_BYTES;
+const MAX_STAGES: usize = MAX_OUTPUTS;
 
 #[repr(C, align(64))]
 struct Buffer([MaybeUninit<u8>; STAGES_BYTES]);

@@ -1,7 +1,7 @@
 //! Kernels that send runs past the caches: whole lines with non-temporal stores, the rest at both ends with others.
 //!
 //! The idea: a CPU prefetches from several places that are read in order, but starts anew with each run and each page.
-//! So some runs are interleaved, a few lines of each, and with each line the same place in the runs after them is
+//! So some long runs are interleaved, a few lines of each, and with each line the same place in the runs after them is
 //! prefetched. A single run prefetches what lies ahead in it.
 //!
 //! If a run ends within a line and the next one begins there, the two are joined before the line is sent.
