@@ -28,6 +28,7 @@ python = ROOT / "python/source/libsplit"
 (parts / "seven.md").write_text(seven.table())
 results = ROOT / "bench/results"
 (parts / "summary.md").write_text(performance.summary(results))
+(parts / "losses.md").write_text(performance.losses(results))
 (parts / "performance.md").write_text(performance.tables(results, out))
 for name, drawing in pictures.all_of_them().items():
     (out / f"{name}.svg").write_text(drawing)

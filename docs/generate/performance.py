@@ -45,6 +45,30 @@ def tables(results, out):
     return "\n".join(lines)
 
 
+def losses(results):
+    """Returns every split for which another library is faster, worst first: its time relative to libsplit's."""
+    lines = ["| Split | CPU | Threads | Outputs on lines | 16 bytes off |", "| --- | --- | ---: | ---: | ---: |"]
+    for file in sorted(results.rglob("results.csv")):
+        cells, times = {}, {}
+        for row in csv.DictReader(file.open(newline="")):
+            case = row["split"], row["threads"], row["offset"]
+            if row["competitor"] == "libsplit":
+                times[case] = float(row["median_ns"])
+            elif row["competitor"] in PEERS and row["right"] == "True":
+                cells.setdefault(case, []).append((float(row["median_ns"]), row["competitor"]))
+        faster = {}
+        for (split, threads, offset), peers in cells.items():
+            time, peer = min(peers)
+            factor = time / times[split, threads, offset]
+            if factor < 0.995:
+                faster.setdefault((split, threads), {})[offset] = factor, TITLES.get(peer, peer)
+        for (split, threads), found in sorted(faster.items(), key=lambda item: min(item[1].values())):
+            shown = ["{:.2f} {}".format(*found[offset]) if offset in found
+                     else "none" if (split, threads, offset) in cells else "–" for offset in ["0", "16"]]
+            lines.append(f"| {split} | {cpu(file.parent.name)} | {threads} | {' | '.join(shown)} |")
+    return "\n".join(lines) + "\n"
+
+
 def cpu(name):
     """Returns the name that people use, such as "Zen 4" for zen4."""
     return " ".join(re.findall(r"[a-z]+|\d+", name)).title()
