@@ -47,26 +47,28 @@ def tables(results, out):
 
 def losses(results):
     """Returns every split for which another library is faster, worst first: its time relative to libsplit's."""
-    lines = ["| Split | CPU | Threads | Outputs on lines | 16 bytes off |", "| --- | --- | ---: | ---: | ---: |"]
+    found = []
     for file in sorted(results.rglob("results.csv")):
-        cells, times = {}, {}
-        for row in csv.DictReader(file.open(newline="")):
-            case = row["split"], row["threads"], row["offset"]
-            if row["competitor"] == "libsplit":
-                times[case] = float(row["median_ns"])
-            elif row["competitor"] in PEERS and row["right"] == "True":
-                cells.setdefault(case, []).append((float(row["median_ns"]), row["competitor"]))
-        faster = {}
-        for (split, threads, offset), peers in cells.items():
-            time, peer = min(peers)
-            factor = time / times[split, threads, offset]
-            if factor < 0.995:
-                faster.setdefault((split, threads), {})[offset] = factor, TITLES.get(peer, peer)
-        for (split, threads), found in sorted(faster.items(), key=lambda item: min(item[1].values())):
-            shown = ["{:.2f} {}".format(*found[offset]) if offset in found
-                     else "none" if (split, threads, offset) in cells else "–" for offset in ["0", "16"]]
-            lines.append(f"| {split} | {cpu(file.parent.name)} | {threads} | {' | '.join(shown)} |")
-    return "\n".join(lines) + "\n"
+        for threads in ["1", "2"]:
+            aligned, misaligned = (rows(file, threads, offset) for offset in ["0", "16"])
+            for name, measured in aligned.items():
+                cells = [fastest(measured), fastest(misaligned.get(name))]
+                if any(factor < 0.995 for factor, _ in cells):
+                    line = [measured["libsplit"]["split"], cpu(file.parent.name), threads, *(cell for _, cell in cells)]
+                    found.append((min(cells)[0], f"| {' | '.join(line)} |"))
+    return "\n".join(["| Split | CPU | Threads | Outputs on lines | 16 bytes off |",
+                      "| --- | --- | ---: | ---: | ---: |",
+                      *(line for _, line in sorted(found, key=lambda loss: loss[0]))]) + "\n"
+
+
+def fastest(measured):
+    """Returns the time of the fastest peer relative to libsplit's, and the cell that shows it if it is below 1."""
+    if measured is None:
+        return 1, "–"
+    own = float(measured["libsplit"]["median_ns"])
+    factor, peer = min(((float(row["median_ns"]) / own, peer) for peer, row in measured.items()
+                        if peer in PEERS and row["right"] == "True"), default=(1, ""))
+    return factor, f"{factor:.2f} {TITLES.get(peer, peer)}" if factor < 0.995 else "none"
 
 
 def cpu(name):
@@ -74,12 +76,12 @@ def cpu(name):
     return " ".join(re.findall(r"[a-z]+|\d+", name)).title()
 
 
-def rows(file):
-    """Returns the results for one thread and aligned outputs, by workload and then by competitor."""
+def rows(file, threads="1", offset="0"):
+    """Returns the results for some threads and an offset of outputs, by workload and then by competitor."""
     found = {}
     with open(file, newline="") as lines:
         for row in csv.DictReader(lines):
-            if (row["threads"], row["offset"]) == ("1", "0"):
+            if (row["threads"], row["offset"]) == (threads, offset):
                 found.setdefault(row["workload"], {})[row["competitor"]] = row
     return found
 
