@@ -52,13 +52,15 @@ pub(super) fn of_runs(call: &Call, unit: usize, are_packed: bool) -> usize {
     stage + div(LINE_BYTES * RUN_COST * unit.div_ceil(32), unit)
 }
 
-/// Makes a program and returns its cost; `None` if there is none, or units are too few or too long for one.
+/// Makes a program and returns its cost; `None` if there is none, if units are too few or too long for one, or if it costs
+/// no less than the limit.
 pub(super) fn make_program(
     call: &Call,
     program: &mut Program,
     group: Group,
     (pieces, apart): (usize, isize),
     count: usize,
+    limit: usize,
 ) -> Option<usize> {
     let units = count.saturating_mul(group.units);
     if !is_short(group.unit) || units < call.machine.threshold(LEAST_PROGRAM_UNITS) {
@@ -68,17 +70,23 @@ pub(super) fn make_program(
     if call.is_far(group.apart) {
         return None;
     }
-    let is_made = program.groups > 0
+    let is_known = program.groups > 0
         && program.group == group
         && (pieces, apart) == (program.requested, program.apart);
-    (is_made || program.make(group, (pieces, apart), call.machine.kernels, call.past))
-        .then(|| of_program(call, program))
+    let (past, kernels) = (call.past, call.machine.kernels);
+    let is_made = is_known || program.make(group, (pieces, apart), kernels, (past, limit));
+    let cost = of_program(call, program);
+    if !is_made || cost >= limit {
+        program.groups = 0;
+        return None;
+    }
+    Some(cost)
 }
 
 /// Returns the cost of a program that has been made.
 pub(super) fn of_program(call: &Call, program: &Program) -> usize {
     let stage = if call.past && !program.makes_lines() { STAGE_COST } else { 0 };
-    stage + program.cost()
+    stage + program.cost
 }
 
 /// Returns the cost of transposing tiles; `None` if no tile has such units, or there are too few rows or columns.

@@ -24,7 +24,7 @@ pub(crate) fn describe(transfer: &Transfer<'_>, text: &mut Text<'_>) {
         return;
     }
     let call = Call::new(machine, transfer, None);
-    let mut program = Program::NONE;
+    let mut program = Program::new();
     let mut rows = Rows::new(call);
     if rows.make(transfer).is_some() {
         rows.describe(transfer, text);

@@ -3,7 +3,7 @@
 use super::bit_columns::{self, Columns};
 use super::bit_rows::{self, Row, Writer};
 use super::pick_words;
-use super::program::Register;
+use super::program::{self, Register};
 use super::runs::{self, Runs};
 use super::shuffle::{self, Turns};
 use super::stream;
@@ -90,6 +90,10 @@ macro_rules! kernels {
             unsafe { shuffle::run::<V, PAST>(turns) }
         }
         $(#[$feature])?
+        unsafe fn take(origins: &[i32; LINE_BYTES], begin: i32, slots: &mut [u8], is_taken: &mut [bool; LINE_BYTES]) {
+            program::take(origins, begin, slots, is_taken);
+        }
+        $(#[$feature])?
         unsafe fn pick_words(turns: &Turns<'_>) {
             // SAFETY: as above.
             unsafe { pick_words::run::<$words>(turns) }
@@ -98,8 +102,8 @@ macro_rules! kernels {
         Kernels {
             level: Level::$level,
             name: $name,
-            register: Register::of::<V>([shuffle::<false>, shuffle::<{ <V as Vector>::BYTES == LINE_BYTES }>]),
-            words: Register::of::<$words>([pick_words; 2]),
+            register: Register::of::<V>([shuffle::<false>, shuffle::<{ <V as Vector>::BYTES == LINE_BYTES }>], take),
+            words: Register::of::<$words>([pick_words; 2], take),
             copy,
             copy_runs,
             stream_runs,

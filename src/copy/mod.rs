@@ -198,8 +198,8 @@ unsafe fn run_pieces(
 /// Copies a range of the bytes of all pieces, whose elements are whole bytes.
 #[inline(never)] // for its stack
 unsafe fn copy_range(transfer: &Transfer<'_>, call: &Call, range: Range<usize>, round: usize) {
-    let mut program = Program::NONE;
-    let mut stages = Stages::NONE;
+    let mut program = Program::new();
+    let mut stages = Stages::new();
     in_rounds(transfer, range, round, &mut |piece, bytes| {
         // SAFETY: the caller's promise.
         unsafe { copy_some(transfer, piece, (call, &mut program, &mut stages), bytes) };

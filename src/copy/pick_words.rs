@@ -25,28 +25,30 @@ impl Program {
         }
     }
 
-    /// Returns the first and the last window that an output of a set picks from.
-    pub(super) fn windows_of(&self, set: &Set, output: usize) -> (usize, usize) {
-        if !self.picks_words {
-            return (0, set.windows - 1);
+    /// Returns what it costs to pick words, for as few units as fill registers, each with a window of its own; huge if
+    /// such a program has no room. Makes this its turn.
+    pub(super) fn cost_of_words(&mut self, kernels: &Kernels) -> usize {
+        let (Group { unit, units, .. }, register) = (self.group, kernels.words);
+        let twos = unit.trailing_zeros().min(register.bytes.trailing_zeros());
+        let (windows, outputs) = (register.bytes >> twos, unit >> twos);
+        let has_room = windows <= MAX_WINDOWS_OF_SET[0] && outputs <= MAX_OUTPUTS;
+        if register.window <= unit || units > 1 || !has_room {
+            return usize::MAX;
         }
-        share_of(output, set.outputs, set.windows)
+        (self.groups, self.registers, self.register) = (windows, outputs, register);
+        (self.pieces, self.picks_words) = (1, true);
+        let picks = |output| {
+            let (first, last) = share_of(output, outputs, windows);
+            last - first
+        };
+        self.cost_of(windows, (0..outputs).map(picks).sum(), 1)
     }
 
-    /// Makes a program that picks words, with a window for each unit, for as few units as fill registers.
-    pub(super) fn make_words(&mut self, kernels: &Kernels) -> bool {
-        let (Group { unit, units, from, .. }, register) = (self.group, kernels.words);
-        let twos = unit.trailing_zeros().min(register.bytes.trailing_zeros());
-        (self.groups, self.registers) = (register.bytes >> twos, unit >> twos);
-        if register.window <= unit
-            || units > 1
-            || self.groups > MAX_WINDOWS_OF_SET[0]
-            || self.registers > MAX_OUTPUTS
-        {
-            return false;
-        }
-        (self.register, self.picks_words, self.pieces, self.set_count) = (register, true, 1, 1);
-        (self.window_count, self.high) = (self.groups, 0);
+    /// Makes a program that picks words, for which there is room.
+    pub(super) fn make_words(&mut self, kernels: &Kernels) {
+        self.cost_of_words(kernels);
+        let (Group { unit, from, .. }, register) = (self.group, self.register);
+        (self.set_count, self.window_count, self.high) = (1, self.groups, 0);
         for (number, slot) in (0isize..).zip(self.windows.iter_mut().take(self.groups)) {
             let begin = from.wrapping_mul(number);
             *slot = [begin; 2];
@@ -58,7 +60,7 @@ impl Program {
             pick.write(Pick::NONE);
         }
         for output in 0..set.outputs {
-            let (first, last) = self.windows_of(&set, output);
+            let (first, last) = share_of(output, set.outputs, set.windows);
             for window in first + 1..=last {
                 let mut words = [0; LINE_BYTES];
                 for (own, slot) in words.iter_mut().step_by(WORD_BYTES).enumerate() {
@@ -77,13 +79,12 @@ impl Program {
                 }
             }
         }
-        true
     }
 }
 
 /// Returns the first and the last window of an output's share.
 #[inline(always)]
-pub(super) fn share_of(output: usize, outputs: usize, windows: usize) -> (usize, usize) {
+fn share_of(output: usize, outputs: usize, windows: usize) -> (usize, usize) {
     (div(output * windows, outputs), div((output + 1) * windows - 1, outputs))
 }
 

@@ -10,7 +10,7 @@ use super::level::Kernels;
 use super::machine::{CHEAP_LINE, LOAD_COST, PICK_COST, STORE_COST};
 use super::shuffle::{none, Turns};
 use super::vector::{Vector, LANE_BYTES, LINE_BYTES};
-use crate::math::{div, div_ceil};
+use crate::math::{div, div_ceil, div_rem};
 use core::mem::MaybeUninit;
 
 /// The most picks, windows and sets of a program, and the most registers of a turn.
@@ -51,47 +51,6 @@ impl Group {
     }
 }
 
-/// Walks over the output in runs that are contiguous in the input.
-struct Cursor {
-    group: Group,
-    /// The next byte's place in its unit, the unit's in its group, and where the group and the unit begin in the input.
-    within: usize,
-    unit: usize,
-    group_begin: isize,
-    begin: isize,
-}
-
-impl Cursor {
-    /// Returns a cursor at a byte of the output.
-    fn new(group: Group, byte: usize, base: isize) -> Self {
-        let (groups, rest) = (byte / group.bytes().max(1), byte % group.bytes().max(1));
-        let (unit, within) = (rest / group.unit.max(1), rest % group.unit.max(1));
-        let group_begin = base.wrapping_add(group.from.wrapping_mul(groups.cast_signed()));
-        let begin = group_begin.wrapping_add(group.apart.wrapping_mul(unit.cast_signed()));
-        Self { group, within, unit, group_begin, begin }
-    }
-
-    /// Returns where the next byte comes from, and how many are contiguous there.
-    fn here(&self) -> (isize, usize) {
-        (self.begin.wrapping_add(self.within.cast_signed()), self.group.unit - self.within)
-    }
-
-    /// Advances by some bytes, at most those that are contiguous.
-    fn go_on(&mut self, bytes: usize) {
-        self.within += bytes;
-        if self.within < self.group.unit {
-            return;
-        }
-        (self.within, self.unit) = (0, self.unit + 1);
-        self.begin = self.begin.wrapping_add(self.group.apart);
-        if self.unit == self.group.units {
-            self.unit = 0;
-            self.group_begin = self.group_begin.wrapping_add(self.group.from);
-            self.begin = self.group_begin;
-        }
-    }
-}
-
 /// What programs need to know of a level's registers.
 #[derive(Clone, Copy)]
 pub(super) struct Register {
@@ -101,11 +60,59 @@ pub(super) struct Register {
     from_two: bool,
     /// The kernels that run programs, through the caches and past them; the latter if a register is a line.
     pub shuffle: [unsafe fn(&Turns<'_>); 2],
+    take: Take,
 }
 
+/// [`take`], as a kernel.
+pub(super) type Take = unsafe fn(&[i32; LINE_BYTES], i32, &mut [u8], &mut [bool; LINE_BYTES]);
+
 impl Register {
-    pub(super) const fn of<V: Vector>(shuffle: [unsafe fn(&Turns<'_>); 2]) -> Self {
-        Self { bytes: V::BYTES, window: V::WINDOW_BYTES, from_two: V::PICKS_FROM_TWO, shuffle }
+    pub(super) const fn of<V: Vector>(shuffle: [unsafe fn(&Turns<'_>); 2], take: Take) -> Self {
+        let (bytes, window, from_two) = (V::BYTES, V::WINDOW_BYTES, V::PICKS_FROM_TWO);
+        Self { bytes, window, from_two, shuffle, take }
+    }
+}
+
+/// Where the bytes of a lane come from, in the first piece.
+struct Origins {
+    bytes: [i32; LINE_BYTES],
+    count: usize,
+    lowest: i32,
+}
+
+impl Origins {
+    const NONE: Self = Self { bytes: [0; LINE_BYTES], count: 0, lowest: 0 };
+
+    /// Finds those of the lane that begins at a byte of a turn; returns `None` if they are too far apart.
+    fn find(&mut self, program: &Program, begin: usize) -> Option<()> {
+        self.count = program.bytes().saturating_sub(begin).min(program.register.window);
+        self.lowest = i32::MAX;
+        let Group { unit, units, apart, from } = program.group;
+        let (mut group, rest) = div_rem(begin, unit * units);
+        let (mut number, mut within) = div_rem(rest, unit);
+        let mut at = 0;
+        while at < self.count {
+            let begin = from.wrapping_mul(group.cast_signed());
+            let origin = begin
+                .wrapping_add(apart.wrapping_mul(number.cast_signed()))
+                .wrapping_add(within.cast_signed());
+            let first = i32::try_from(origin).ok()?;
+            let slots = self.bytes.iter_mut().take(self.count).skip(at).take(unit - within);
+            for (slot, origin) in slots.zip(first..) {
+                *slot = origin;
+            }
+            self.lowest = self.lowest.min(first);
+            at += unit - within;
+            (within, number) = (0, number + 1);
+            if number == units {
+                (group, number) = (group + 1, 0);
+            }
+        }
+        Some(())
+    }
+
+    fn list(&self) -> &[i32] {
+        self.bytes.get(..self.count).unwrap_or_default()
     }
 }
 
@@ -125,6 +132,16 @@ impl Pick {
 
 /// The index of a byte that is not taken.
 const NOTHING: u8 = 0x80;
+
+/// Takes each byte from its own place.
+const OWN: [u8; LINE_BYTES] = {
+    let (mut own, mut at) = ([0; LINE_BYTES], 0);
+    while at < LINE_BYTES {
+        own[at] = at as u8;
+        at += 1;
+    }
+    own
+};
 
 /// Registers that are made from the same windows. The picks from the first window come first, then those from the next.
 #[derive(Clone, Copy, Default)]
@@ -159,27 +176,33 @@ pub(super) struct Program {
     /// The end of the highest window, counted likewise.
     pub high: isize,
     pub register: Register,
+    /// What is issued for a line of output.
+    pub cost: usize,
 }
 
 impl Program {
-    pub(super) const NONE: Self = Self {
-        group: Group { unit: 0, units: 0, apart: 0, from: 0 },
-        requested: 0,
-        pieces: 0,
-        apart: 0,
-        picks_words: false,
-        groups: 0,
-        registers: 0,
-        sets: [Set { outputs: 0, windows: 0, register: 0, first_window: 0, first_pick: 0 };
-            MAX_SETS],
-        set_count: 0,
-        windows: [[0; 2]; MAX_WINDOWS],
-        window_count: 0,
-        picks: [const { MaybeUninit::uninit() }; MAX_PICKS],
-        pick_count: 0,
-        high: 0,
-        register: Register::of::<u128>([none; 2]),
-    };
+    #[inline(always)] // it is large to return
+    pub(super) fn new() -> Self {
+        Self {
+            group: Group { unit: 0, units: 0, apart: 0, from: 0 },
+            requested: 0,
+            pieces: 0,
+            apart: 0,
+            picks_words: false,
+            groups: 0,
+            registers: 0,
+            sets: [Set { outputs: 0, windows: 0, register: 0, first_window: 0, first_pick: 0 };
+                MAX_SETS],
+            set_count: 0,
+            windows: [[0; 2]; MAX_WINDOWS],
+            window_count: 0,
+            picks: [const { MaybeUninit::uninit() }; MAX_PICKS],
+            pick_count: 0,
+            high: 0,
+            register: Register::of::<u128>([none; 2], take),
+            cost: 0,
+        }
+    }
 
     /// Returns the bytes of output that a turn makes for each piece.
     pub(super) fn bytes(&self) -> usize {
@@ -205,103 +228,134 @@ impl Program {
         self.sets.get(..self.set_count).unwrap_or_default()
     }
 
-    /// Makes the cheapest program for these groups, preferring turns of whole lines. Returns whether there is one.
+    /// Makes the cheapest program for these groups, preferring turns of whole lines. Returns whether there is one that
+    /// costs less than the limit, which is what the best other method costs.
     #[inline(never)]
     pub(super) fn make(
         &mut self,
         group: Group,
         (pieces, apart): (usize, isize),
         kernels: &Kernels,
-        past: bool,
+        (past, limit): (bool, usize),
     ) -> bool {
-        (self.group, self.requested, self.apart) = (group, pieces, apart);
-        let words = if !past && self.make_words(kernels) { self.cost() } else { usize::MAX };
-        let is_made = self.make_sets(pieces, kernels, past);
-        if words < usize::MAX && !(is_made && self.cost() <= words) {
-            return self.make_words(kernels);
+        (self.group, self.requested, self.apart, self.groups) = (group, pieces, apart, 0);
+        if group.bytes() == 0 {
+            return false;
         }
-        is_made
+        let words = if past { usize::MAX } else { self.cost_of_words(kernels) };
+        let limit_of_sets = limit.min(words.saturating_add(1));
+        let are_made = self.make_sets(pieces, kernels.register, (past, limit_of_sets));
+        if !are_made && words < limit {
+            self.make_words(kernels);
+            self.cost = words;
+        }
+        self.groups > 0
     }
 
     /// Makes a program that picks bytes, for as many pieces together as possible, or as many registers of one as pay.
-    fn make_sets(&mut self, pieces: usize, kernels: &Kernels, past: bool) -> bool {
-        let (group, register) = (self.group, kernels.register);
-        (self.groups, self.register, self.picks_words) = (0, register, false);
-        if register.window == 0 || group.bytes() == 0 {
+    fn make_sets(
+        &mut self,
+        pieces: usize,
+        register: Register,
+        (past, limit): (bool, usize),
+    ) -> bool {
+        (self.register, self.picks_words) = (register, false);
+        if register.window == 0 {
             return false;
         }
-        let (lines, best) = (turn_of_lines(&group, register), best_turn(&group, register));
-        let by_lines = self.make_turn(lines, pieces);
-        let cost = if by_lines { self.cost() } else { usize::MAX };
+        let group = &self.group;
+        let (lines, best) = (turn_of_lines(group, register), best_turn(group, register));
+        let few = (div(register.bytes, group.bytes()), 1);
+        let by_lines = self.make_turn(lines, pieces, limit);
+        let cost = if by_lines { self.cost } else { limit };
         if by_lines && (past || cost <= CHEAP_LINE || best == lines) {
             return true;
         }
-        if self.make_turn(best, pieces) && self.cost() < cost {
-            return true;
-        }
-        (by_lines && self.make_turn(lines, pieces))
-            || self.make_turn((div(register.bytes, group.bytes()), 1), pieces)
+        self.make_turn(best, pieces, cost)
+            || self.make_turn(if by_lines { lines } else { few }, pieces, limit)
     }
 
-    /// Makes a program whose turns have this many groups and registers.
-    fn make_turn(&mut self, (groups, registers): (usize, usize), pieces: usize) -> bool {
+    /// Makes a program whose turns have this many groups and registers, if it costs less than the limit. As many pieces
+    /// share a set as it has room for, in parts of about equal size, unless units are so long that they share few
+    /// windows; or, if one piece is put together from several places, as many of its registers.
+    fn make_turn(
+        &mut self,
+        (groups, registers): (usize, usize),
+        pieces: usize,
+        limit: usize,
+    ) -> bool {
         (self.groups, self.registers) = (groups, registers);
-        let is_made =
-            groups > 0 && if pieces > 1 { self.make_pieces(pieces) } else { self.make_one() };
-        if !is_made {
-            self.groups = 0;
-        }
-        is_made
-    }
-
-    /// Returns what is issued for a line of output. Two half-line registers are issued in the time of a whole one.
-    pub(super) fn cost(&self) -> usize {
-        let Register { bytes, from_two, .. } = self.register;
-        let (lanes, share) = if from_two { (1, bytes) } else { (bytes / LANE_BYTES, LINE_BYTES) };
-        let picks = |set: &Set| {
-            let of = |output: usize| {
-                let (first, last) = self.windows_of(set, output);
-                if from_two {
-                    (last - first).max(1)
-                } else {
-                    set.windows
-                }
-            };
-            (0..set.outputs).map(of).sum::<usize>()
-        };
-        let store = if self.fills_registers() { STORE_COST } else { 2 * STORE_COST };
-        let issued = self.window_count * lanes * LOAD_COST
-            + self.sets().iter().map(picks).sum::<usize>() * PICK_COST
-            + self.registers * self.pieces * store;
-        // Further sets read the rows again.
-        let passes = if self.set_count > 1 { STORE_COST } else { 0 };
-        passes + (share * issued).checked_div(self.bytes() * self.pieces).unwrap_or(usize::MAX / 2)
-    }
-
-    /// Makes as many pieces together as a set has room for, in parts of about equal size. Long units share few windows,
-    /// so pieces of these are made one at a time.
-    fn make_pieces(&mut self, pieces: usize) -> bool {
-        let most = if self.group.unit < LINE_BYTES / 2 { MAX_OUTPUTS } else { 1 };
-        let mut together = div_ceil(pieces, div_ceil(pieces, most));
-        while together > 0 {
-            self.pieces = together;
-            if self.fill(1) {
+        let do_share =
+            if pieces > 1 { self.group.unit < LINE_BYTES / 2 } else { self.group.units > 1 };
+        let most = if do_share { MAX_OUTPUTS } else { 1 };
+        let all = if pieces > 1 { pieces } else { registers };
+        let mut outputs = if groups > 0 { div_ceil(all, div_ceil(all, most)) } else { 0 };
+        while outputs > 0 {
+            self.pieces = if pieces > 1 { outputs } else { 1 };
+            if self.fill(div(outputs, self.pieces), limit) {
                 return true;
             }
-            together -= 1;
+            outputs -= 1;
         }
+        self.groups = 0;
         false
     }
 
-    /// Makes one piece, of which several registers share windows if the units of a group come from several places.
-    fn make_one(&mut self) -> bool {
-        self.pieces = 1;
-        let together = if self.group.units > 1 { self.registers.min(MAX_OUTPUTS) } else { 1 };
-        self.fill(together) || (together > 1 && self.fill(1))
+    /// Returns what is issued for a line of output.
+    fn cost_of_sets(&self) -> usize {
+        let picks = |set: &Set| self.picks_of(set.windows) * set.outputs;
+        self.cost_of(self.window_count, self.sets().iter().map(picks).sum(), self.set_count)
     }
 
-    /// Fills all sets, each with `registers` registers of a piece.
-    fn fill(&mut self, registers: usize) -> bool {
+    /// Returns how many picks make a register from so many windows.
+    fn picks_of(&self, windows: usize) -> usize {
+        if self.register.from_two {
+            (windows - 1).max(1)
+        } else {
+            windows
+        }
+    }
+
+    /// Returns what is issued for a line of output if a turn takes so many windows and picks. Two half-line registers
+    /// are issued in the time of a whole one.
+    pub(super) fn cost_of(&self, windows: usize, picks: usize, sets: usize) -> usize {
+        let Register { bytes, from_two, .. } = self.register;
+        let (lanes, share) = if from_two { (1, bytes) } else { (bytes / LANE_BYTES, LINE_BYTES) };
+        let store = if self.fills_registers() { STORE_COST } else { 2 * STORE_COST };
+        let issued =
+            windows * lanes * LOAD_COST + picks * PICK_COST + self.registers * self.pieces * store;
+        // Further sets read the rows again.
+        let passes = if sets > 1 { STORE_COST } else { 0 };
+        passes + (share * issued).checked_div(self.bytes() * self.pieces).unwrap_or(usize::MAX / 2)
+    }
+
+    /// Returns how many windows a set has at least.
+    fn least_windows(&self) -> usize {
+        let Self { group, pieces, register, .. } = *self;
+        if group.units > 1 {
+            return 1;
+        }
+        let rows = div_ceil(register.window, group.unit).min(self.groups);
+        let from = group.from.unsigned_abs();
+        if self.is_dense(pieces) {
+            let beside = if self.apart == group.unit.cast_signed() { pieces } else { 1 };
+            div_ceil((rows - 1) * from + beside * group.unit, register.window)
+        } else {
+            rows
+        }
+    }
+
+    /// Fills all sets, each with `registers` registers of a piece. Returns whether there is room, and they cost less than
+    /// the limit.
+    fn fill(&mut self, registers: usize, limit: usize) -> bool {
+        let (windows, sets) = (self.least_windows(), div_ceil(self.registers, registers));
+        let outputs = self.pieces * registers;
+        let has_room =
+            windows <= most_windows(outputs) && windows * self.pieces * self.registers <= MAX_PICKS;
+        let picks = self.picks_of(windows) * self.pieces * self.registers;
+        if !has_room || self.cost_of(windows * sets, picks, sets) >= limit {
+            return false;
+        }
         (self.set_count, self.window_count, self.pick_count, self.high) = (0, 0, 0, 0);
         let mut first = 0;
         while first < self.registers {
@@ -312,7 +366,8 @@ impl Program {
             self.set_count += 1;
             first += some;
         }
-        true
+        self.cost = self.cost_of_sets();
+        self.cost < limit
     }
 
     /// Fills a set with one register of every piece, or with several registers of one.
@@ -327,9 +382,14 @@ impl Program {
             first_pick: self.pick_count,
         };
         for lane in 0..div(register.bytes, register.window) {
-            let mut windows = 0;
+            let (mut windows, mut origins) = (0, Origins::NONE);
             for output in 0..outputs {
-                windows = self.fill_lane(&mut set, output, (lane, windows))?;
+                let (number, piece) =
+                    if self.pieces > 1 { (first, output) } else { (first + output, 0) };
+                if piece == 0 {
+                    origins.find(self, number * register.bytes + lane * register.window)?;
+                }
+                windows = self.fill_lane(&mut set, (output, piece), &origins, (lane, windows))?;
             }
         }
         self.window_count += set.windows;
@@ -344,76 +404,60 @@ impl Program {
     fn fill_lane(
         &mut self,
         set: &mut Set,
-        output: usize,
+        (output, piece): (usize, usize),
+        origins: &Origins,
         (lane, mut windows): (usize, usize),
     ) -> Option<usize> {
-        let register = self.register;
-        let (number, piece) =
-            if self.pieces > 1 { (set.register, output) } else { (set.register + output, 0) };
-        let begin = number * register.bytes + lane * register.window;
-        let end = (begin + register.window).min(self.bytes());
-        let mut cursor =
-            Cursor::new(self.group, begin, self.apart.wrapping_mul(piece.cast_signed()));
-        let (mut at, mut window) = (begin, 0);
-        while at < end {
-            let (from, len) = cursor.here();
-            // Usually the window of the previous byte.
-            let mut inside = self.inside(set, window, lane, from, windows);
-            if inside >= register.window {
-                window = (0..windows)
-                    .find(|window| self.inside(set, *window, lane, from, windows) < register.window)
-                    .unwrap_or(windows);
-                if window == windows {
-                    let begin = self.window_of(from, (begin, end));
-                    self.add_window(set, (lane, windows), begin)?;
-                    windows += 1;
+        let width = self.register.window;
+        let ahead = self.apart.wrapping_mul(piece.cast_signed());
+        let (mut is_taken, mut window, mut left) = ([false; LINE_BYTES], 0, 0);
+        loop {
+            if window == windows {
+                while is_taken.get(left..left + 8) == Some(&[true; 8]) {
+                    left += 8;
                 }
-                inside = self.inside(set, window, lane, from, windows);
+                while is_taken.get(left) == Some(&true) {
+                    left += 1;
+                }
+                let Some(origin) = origins.list().get(left) else { return Some(windows) };
+                let begin = self.window_of((*origin as isize).wrapping_add(ahead), origins);
+                self.add_window(set, (lane, windows), begin)?;
+                windows += 1;
             }
-            let some = len.min(end - at).min(register.window - inside);
+            let begin = self.windows.get(set.first_window + window)?.get(lane)?;
+            let begin = i32::try_from(begin.wrapping_sub(ahead)).ok()?;
             // SAFETY: the picks of all windows of the set have been written.
             let Pick(index) = unsafe {
                 self.picks
                     .get_mut(set.first_pick + window * set.outputs + output)?
                     .assume_init_mut()
             };
-            let place = lane * register.window + at - begin;
-            for (byte, slot) in index.iter_mut().skip(place).take(some).enumerate() {
-                *slot = (inside + byte).to_le_bytes()[0];
-            }
-            cursor.go_on(some);
-            at += some;
+            let slots = index.get_mut(lane * width..(lane + 1) * width)?;
+            // SAFETY: the CPU has the features of the level.
+            unsafe { (self.register.take)(&origins.bytes, begin, slots, &mut is_taken) };
+            window += 1;
         }
-        Some(windows)
     }
 
     /// Returns where the window begins that a byte of the input is read from. If rows leave no gaps, windows follow
     /// each other from the lowest byte of the lane on, so that pieces share them; otherwise it begins at the byte.
-    fn window_of(&self, from: isize, (begin, end): (usize, usize)) -> isize {
+    fn window_of(&self, from: isize, origins: &Origins) -> isize {
         let Self { group, pieces, apart, register, .. } = *self;
-        let wanted = 2 * pieces * group.unit;
-        if group.units > 1 || group.from.unsigned_abs() > wanted.max(register.window) {
+        if group.units > 1 || !self.is_dense(pieces) {
             return from;
         }
-        // If rows go backwards, the last unit is the lowest; and where units overlap, one may begin before this byte.
-        let first = Cursor::new(group, begin, 0);
-        let lowest = if group.from < 0 {
-            Cursor::new(group, end - 1, 0).begin
-        } else {
-            first.here().0.min(first.begin.wrapping_add(group.from))
-        };
-        let lowest = lowest.wrapping_add(apart.min(0).wrapping_mul(pieces.cast_signed() - 1));
+        let lowest = (origins.lowest as isize)
+            .wrapping_add(apart.min(0).wrapping_mul(pieces.cast_signed() - 1));
         let window = register.window.cast_signed();
         lowest.wrapping_add(
             from.wrapping_sub(lowest).checked_div_euclid(window).unwrap_or(0).wrapping_mul(window),
         )
     }
 
-    /// Returns how far a byte of the input lies behind a window's start: huge if before it, or if that is not known.
-    fn inside(&self, set: &Set, window: usize, lane: usize, from: isize, windows: usize) -> usize {
-        let known = self.windows.get(set.first_window + window).filter(|_| window < windows);
-        let begin = known.and_then(|window| window.get(lane));
-        begin.map_or(usize::MAX, |begin| from.wrapping_sub(*begin).cast_unsigned())
+    /// Returns whether so many pieces leave only small gaps in their rows.
+    fn is_dense(&self, pieces: usize) -> bool {
+        let wanted = 2 * pieces * self.group.unit;
+        self.group.from.unsigned_abs() <= wanted.max(self.register.window)
     }
 
     /// Adds a window to a lane, and to the set if no other lane has as many.
@@ -426,8 +470,7 @@ impl Program {
         let is_new = windows == set.windows;
         if is_new {
             set.windows += 1;
-            let most = MAX_WINDOWS_OF_SET.get(set.outputs.wrapping_sub(1)).copied().unwrap_or(0);
-            if set.windows > most {
+            if set.windows > most_windows(set.outputs) {
                 return None;
             }
             let first = set.first_pick + windows * set.outputs;
@@ -452,16 +495,36 @@ impl Program {
                 // SAFETY: all picks of the set have been written.
                 let (Pick(index), Pick(first)) =
                     unsafe { (pick.assume_init_mut(), first.assume_init_mut()) };
-                for ((slot, first), own) in index.iter_mut().zip(first).zip(0u8..) {
-                    *slot = match *slot {
-                        NOTHING if number == 0 => *first & 63,
-                        NOTHING => own,
-                        taken => taken | 64,
-                    };
+                let otherwise = if number == 0 { first.map(|index| index & 63) } else { OWN };
+                for (slot, otherwise) in index.iter_mut().zip(otherwise) {
+                    *slot = if *slot == NOTHING { otherwise } else { *slot | 64 };
                 }
             }
         }
     }
+}
+
+/// Finds what a pick takes from a window: its slots get the indices of the bytes that lie there. A byte that lies in
+/// several windows is taken from each.
+#[inline(always)]
+pub(super) fn take(
+    origins: &[i32; LINE_BYTES],
+    begin: i32,
+    slots: &mut [u8],
+    is_taken: &mut [bool; LINE_BYTES],
+) {
+    let width = slots.len() as u32;
+    for ((slot, is_taken), origin) in slots.iter_mut().zip(is_taken).zip(origins) {
+        let inside = origin.wrapping_sub(begin).cast_unsigned();
+        let is_inside = inside < width;
+        *slot = if is_inside { inside as u8 } else { NOTHING };
+        *is_taken |= is_inside;
+    }
+}
+
+/// Returns the most windows of a set of so many outputs.
+fn most_windows(outputs: usize) -> usize {
+    MAX_WINDOWS_OF_SET.get(outputs.wrapping_sub(1)).copied().unwrap_or(0)
 }
 
 /// Returns the smallest numbers of groups and registers that make whole lines.

@@ -25,8 +25,7 @@ use core::iter::Peekable;
 use core::ops::Range;
 use core::ptr::{null, null_mut};
 
-/// The most programs, bands and pieces that are set up at a time. They live on the stack, and programs are large.
-const MAX_PROGRAMS: usize = 1;
+/// The most bands and pieces that are set up at a time, with one program, because all of this lives on the stack.
 const MAX_BANDS: usize = 8;
 const MAX_TARGETS: usize = MAX_COLUMNS;
 
@@ -160,16 +159,14 @@ impl Rows {
     }
 
     /// Returns the number of rows in a block.
-    fn block_rows(&self, bands: &Bands) -> usize {
+    fn block_rows(&self, bands: &Bands<'_>) -> usize {
         let step = self.row.from.unsigned_abs().max(self.row_bytes).max(1);
         // What one pass makes is not read again, so it need not stay in the first-level cache.
-        let is_once = match bands.list.first() {
-            Some(band) if bands.count == 1 => band.program(bands).is_some_and(|program| {
-                program.together(band.targets.len()) == band.targets.len()
-                    && program.sets().len() == 1
-            }),
-            _ => false,
-        };
+        let (program, [first, ..]) = (&*bands.program, &bands.list);
+        let is_once = bands.count == 1
+            && first.costs.best() == Method::Shuffle
+            && program.together(first.targets.len()) == first.targets.len()
+            && program.sets().len() == 1;
         let are_long = div(self.row_bytes, bands.count) >= LONG_RUN_BYTES;
         let bytes = if is_once || are_long { LONG_BLOCK_BYTES } else { BLOCK_BYTES };
         let rows = if bands.has_columns {
@@ -191,8 +188,9 @@ impl Rows {
     /// The runs must be readable and writable; concurrent calls must have other rows, or other pieces.
     #[inline(never)]
     pub(super) unsafe fn copy(&self, parts: Iter<'_>, rows: Range<usize>) {
-        let mut bands = Bands::NONE;
-        let mut stages = Stages::NONE;
+        let mut program = Program::new();
+        let mut bands = Bands::new(&mut program);
+        let mut stages = Stages::new();
         let mut parts = parts.peekable();
         while parts.peek().is_some() {
             bands.make(self, &mut parts);
@@ -217,7 +215,8 @@ impl Rows {
 
     /// Writes what the rows are, and how the first bands are moved.
     pub(super) fn describe(&self, transfer: &Transfer<'_>, text: &mut Text<'_>) {
-        let mut bands = Bands::NONE;
+        let mut program = Program::new();
+        let mut bands = Bands::new(&mut program);
         text.text("\nrows: ")
             .count(self.count)
             .text(", ")
@@ -250,7 +249,7 @@ impl Rows {
     /// As [`Rows::copy`].
     unsafe fn copy_block(
         &self,
-        bands: &Bands,
+        bands: &Bands<'_>,
         stages: &mut Stages,
         source: *const u8,
         rows: Range<usize>,
@@ -296,9 +295,8 @@ impl Rows {
             unsafe {
                 match costs.best() {
                     Method::Shuffle => {
-                        let Some(program) = band.program(bands) else { continue };
                         let shuffle = Shuffle {
-                            program,
+                            program: bands.program,
                             source,
                             targets,
                             at,
@@ -360,40 +358,37 @@ impl Band {
             && (program.apart == self.apart || self.targets.len() == 1);
         program.groups > 0 && is_alike && program.pieces <= self.targets.len()
     }
-
-    fn program<'a>(&self, bands: &'a Bands) -> Option<&'a Program> {
-        bands.programs.iter().find(|program| self.is_made_by(program))
-    }
 }
 
 /// The bands that are set up at a time.
-struct Bands {
+struct Bands<'a> {
     list: [Band; MAX_BANDS],
     count: usize,
     targets: [*mut u8; MAX_TARGETS],
-    programs: [Program; MAX_PROGRAMS],
+    program: &'a mut Program,
     has_columns: bool,
     has_short: bool,
 }
 
-impl Bands {
-    const NONE: Self = Self {
-        list: [Band::NONE; MAX_BANDS],
-        count: 0,
-        targets: [null_mut(); MAX_TARGETS],
-        programs: [Program::NONE; MAX_PROGRAMS],
-        has_columns: false,
-        has_short: false,
-    };
+impl<'a> Bands<'a> {
+    #[inline(always)] // it is large to return
+    fn new(program: &'a mut Program) -> Self {
+        Self {
+            list: [Band::NONE; MAX_BANDS],
+            count: 0,
+            targets: [null_mut(); MAX_TARGETS],
+            program,
+            has_columns: false,
+            has_short: false,
+        }
+    }
 
     /// Sets this to the next bands, as many as there is room for; in place, because bands take much of the stack.
     #[inline(never)]
     fn make(&mut self, rows: &Rows, parts: &mut Peekable<Iter<'_>>) {
         (self.count, self.has_columns, self.has_short) = (0, false, false);
-        for program in &mut self.programs {
-            program.groups = 0;
-        }
-        let (mut found, mut made) = (0, 0);
+        self.program.groups = 0;
+        let mut found = 0;
         for band in &mut self.list {
             let Some(first) = parts.peek().copied() else { break };
             let run = rows.run(first.len);
@@ -419,7 +414,7 @@ impl Bands {
                 targets: begin..found,
                 costs: Band::NONE.costs,
             };
-            band.costs = costs_of(rows, band, &mut self.programs, &mut made);
+            band.costs = costs_of(rows, band, self.program);
             self.has_short |= cost::is_short(run);
             self.has_columns |= band.costs.best() == Method::Transpose;
             self.count += 1;
@@ -427,13 +422,8 @@ impl Bands {
     }
 }
 
-/// Returns what it costs to move a band. Makes a program if room is left for one and no other band's program will do.
-fn costs_of(
-    rows: &Rows,
-    band: &Band,
-    programs: &mut [Program; MAX_PROGRAMS],
-    made: &mut usize,
-) -> Costs {
+/// Returns what it costs to move a band. Makes a program unless an earlier band has one, which may do for this one, too.
+fn costs_of(rows: &Rows, band: &Band, program: &mut Program) -> Costs {
     let (call, columns, from) = (&rows.call, band.targets.len(), rows.row.from);
     let are_beside = band.apart == band.run.cast_signed();
     let transpose = if are_beside {
@@ -442,20 +432,12 @@ fn costs_of(
         None
     };
     let runs = cost::of_runs(call, band.run, true);
-    let known = programs.iter().find(|program| band.is_made_by(program));
-    if let Some(program) = known {
-        return Costs { runs, shuffle: Some(cost::of_program(call, program)), transpose };
-    }
-    let Some(slot) = programs.get_mut(*made) else {
-        return Costs { runs, shuffle: None, transpose };
-    };
-    let group = Group::of_units(band.run, from);
-    let shuffle = cost::make_program(call, slot, group, (columns, band.apart), rows.row.extent);
-    let costs = Costs { runs, shuffle, transpose };
-    if costs.best() == Method::Shuffle {
-        *made += 1;
+    let shuffle = if program.groups == 0 {
+        let (group, pieces) = (Group::of_units(band.run, from), (columns, band.apart));
+        let limit = runs.min(transpose.unwrap_or(usize::MAX));
+        cost::make_program(call, program, group, pieces, rows.row.extent, limit)
     } else {
-        slot.groups = 0;
-    }
-    costs
+        band.is_made_by(program).then(|| cost::of_program(call, program))
+    };
+    Costs { runs, shuffle, transpose }
 }

@@ -190,8 +190,13 @@ mod tests {
                     for (pieces, between) in
                         [(1, 0), (2, unit as isize), (3, unit as isize), (6, unit as isize)]
                     {
-                        let mut program = Program::NONE;
-                        if !program.make(group, (pieces, between), kernels, unit % 2 == 0) {
+                        let mut program = Program::new();
+                        if !program.make(
+                            group,
+                            (pieces, between),
+                            kernels,
+                            (unit % 2 == 0, usize::MAX),
+                        ) {
                             continue;
                         }
                         made += 1;

@@ -32,11 +32,14 @@ pub(super) struct Stages {
 }
 
 impl Stages {
-    pub(super) const NONE: Self = Self {
-        buffer: Buffer([const { MaybeUninit::uninit() }; STAGES_BYTES]),
-        stage_bytes: 0,
-        held: [Held { line: null_mut(), begin: 0, end: 0 }; MAX_STAGES],
-    };
+    #[inline(always)] // it is large to return
+    pub(super) fn new() -> Self {
+        Self {
+            buffer: Buffer([const { MaybeUninit::uninit() }; STAGES_BYTES]),
+            stage_bytes: 0,
+            held: [Held { line: null_mut(), begin: 0, end: 0 }; MAX_STAGES],
+        }
+    }
 
     /// Divides the buffer among `count` targets. Returns how many bytes fit into a stage at a time, after which there
     /// is a line that kernels may write beyond them.
