@@ -140,11 +140,10 @@ fn print_row(sizes: &[(usize, f64)]) {
     let (vendor, family, level, caches) = describe_cpu();
     let [second, third] = caches.map(|bytes| ((8 * held + bytes / 2) / bytes).max(1));
     println!(
-        "    Model {{ name: \"…\", vendor: Vendor::{vendor:?}, family: {family:#X}, level: Level::{level:?}, \
-         third_eighths: {third}, second_eighths: {second} }},"
+        "    Model::new(\"…\", (Vendor::{vendor:?}, {family:#X}, Level::{level:?}), {third}, {second}),"
     );
     println!(
         "The smaller of the two limits decides: if other models of this family have larger shared caches, and use \
-         them, write 1024 for second_eighths."
+         them, write 1024 for the last number."
     );
 }

@@ -3,7 +3,8 @@
 use super::bit_columns::{self, Columns};
 use super::bit_rows::{self, Row, Writer};
 use super::pick_words;
-use super::program::{self, Register};
+use super::picks;
+use super::program::Register;
 use super::runs::{self, Runs};
 use super::shuffle::{self, Turns};
 use super::stream;
@@ -91,7 +92,7 @@ macro_rules! kernels {
         }
         $(#[$feature])?
         unsafe fn take(origins: &[i32; LINE_BYTES], begin: i32, slots: &mut [u8], is_taken: &mut [bool; LINE_BYTES]) {
-            program::take(origins, begin, slots, is_taken);
+            picks::take(origins, begin, slots, is_taken);
         }
         $(#[$feature])?
         unsafe fn pick_words(turns: &Turns<'_>) {

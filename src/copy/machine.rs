@@ -101,49 +101,25 @@ pub(super) struct Model {
     second_eighths: usize,
 }
 
+impl Model {
+    const fn new(
+        name: &'static str,
+        (vendor, family, level): (Vendor, u32, Level),
+        third_eighths: usize,
+        second_eighths: usize,
+    ) -> Self {
+        Self { name, vendor, family, level, third_eighths, second_eighths }
+    }
+}
+
 /// The last row is for any other machine.
 pub(super) static MODELS: [Model; 5] = [
-    Model {
-        name: "zen3",
-        vendor: Vendor::Amd,
-        family: 0x19,
-        level: Level::Avx2,
-        third_eighths: 4,
-        second_eighths: 1024,
-    },
-    Model {
-        name: "zen4",
-        vendor: Vendor::Amd,
-        family: 0x19,
-        level: Level::Avx512,
-        third_eighths: 6,
-        second_eighths: 1024,
-    },
-    Model {
-        name: "zen5",
-        vendor: Vendor::Amd,
-        family: 0x1A,
-        level: Level::Avx512,
-        third_eighths: 8,
-        second_eighths: 1024,
-    },
+    Model::new("zen3", (Vendor::Amd, 0x19, Level::Avx2), 4, 1024),
+    Model::new("zen4", (Vendor::Amd, 0x19, Level::Avx512), 6, 1024),
+    Model::new("zen5", (Vendor::Amd, 0x1A, Level::Avx512), 8, 1024),
     // The shared cache of Xeons is a mesh of many slices, and no quicker to write to than memory.
-    Model {
-        name: "xeon",
-        vendor: Vendor::Intel,
-        family: 6,
-        level: Level::Avx512,
-        third_eighths: 4,
-        second_eighths: 32,
-    },
-    Model {
-        name: "other",
-        vendor: Vendor::Other,
-        family: 0,
-        level: Level::Portable,
-        third_eighths: 4,
-        second_eighths: 256,
-    },
+    Model::new("xeon", (Vendor::Intel, 6, Level::Avx512), 4, 32),
+    Model::new("other", (Vendor::Other, 0, Level::Portable), 4, 256),
 ];
 
 /// The names of the rows, separated by spaces.

@@ -53,6 +53,7 @@ mod nest;
 mod opaque;
 mod parallel;
 mod pick_words;
+mod picks;
 mod piece;
 mod program;
 mod rows;

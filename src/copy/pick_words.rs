@@ -7,7 +7,8 @@
 
 use super::level::Kernels;
 use super::machine::TURNS_OF_SET;
-use super::program::{Group, Pick, Program, Set, MAX_OUTPUTS, MAX_WINDOWS_OF_SET};
+use super::picks::Pick;
+use super::program::{Group, Program, Set, MAX_OUTPUTS, MAX_WINDOWS_OF_SET};
 use super::shuffle::Turns;
 use super::vector::{Vector, LINE_BYTES};
 use crate::math::{div, div_rem};

@@ -178,9 +178,7 @@ pub(super) unsafe fn copy_runs<V: Vector>(runs: &Runs) {
                 5..=7 => overlapped::<V, 8>(runs),
                 9..=15 => overlapped::<V, 16>(runs),
                 17..=31 if runs.run != 24 => overlapped::<V, 32>(runs),
-                33..=63 if !runs.run.is_multiple_of(16) && runs.run != 40 => {
-                    overlapped::<V, 64>(runs)
-                }
+                33..=63 if runs.run != 48 => overlapped::<V, 64>(runs),
                 _ => 0,
             };
             return exact::<V>(&runs.skip(done));
@@ -237,15 +235,12 @@ unsafe fn exact<V: Vector>(runs: &Runs) {
             2 => each!(source, target: moved::<V, 2>(source, target)),
             4 => each!(source, target: moved::<V, 4>(source, target)),
             8 => each!(source, target: moved::<V, 8>(source, target)),
-            12 => each!(source, target: pieces_of_two::<V, 12>(source, target)),
+            12 => each!(source, target: in_two::<V, 8, 4>(source, target)),
             16 => each!(source, target: moved::<V, 16>(source, target)),
-            24 => each!(source, target: pieces_of_two::<V, 24>(source, target)),
+            24 => each!(source, target: in_two::<V, 16, 8>(source, target)),
             32 => each!(source, target: moved::<V, 32>(source, target)),
-            40 => each!(source, target: pieces_of_two::<V, 40>(source, target)),
-            48 => each!(source, target: pieces_of_two::<V, 48>(source, target)),
+            48 => each!(source, target: in_two::<V, 32, 16>(source, target)),
             64 => each!(source, target: moved::<V, 64>(source, target)),
-            80 => each!(source, target: pieces_of_two::<V, 80>(source, target)),
-            96 => each!(source, target: pieces_of_two::<V, 96>(source, target)),
             ..=127 => each!(source, target: copy_short::<V>(source, target, run)),
             128..ALIGNED_RUN_BYTES => each!(source, target: by_halves::<V>(source, target, run)),
             _ => each!(source, target: copy::<V>(source, target, run)),
@@ -267,26 +262,12 @@ unsafe fn by_halves<V: Vector>(source: *const u8, target: *mut u8, run: usize) {
     }
 }
 
-/// Copies exactly `N` bytes, a multiple of 4, by half lines and smaller powers of two that do not overlap.
+/// Copies exactly `A` and `B` bytes, without the overlap that would make more moves lie across two lines.
 #[inline(always)]
-unsafe fn pieces_of_two<V: Vector, const N: usize>(source: *const u8, target: *mut u8) {
-    let mut at = 0;
+unsafe fn in_two<V: Vector, const A: usize, const B: usize>(source: *const u8, target: *mut u8) {
     // SAFETY: the caller's promise.
     unsafe {
-        while at + 32 <= N {
-            moved::<V, 32>(source.wrapping_add(at), target.wrapping_add(at));
-            at += 32;
-        }
-        if at + 16 <= N {
-            moved::<V, 16>(source.wrapping_add(at), target.wrapping_add(at));
-            at += 16;
-        }
-        if at + 8 <= N {
-            moved::<V, 8>(source.wrapping_add(at), target.wrapping_add(at));
-            at += 8;
-        }
-        if at + 4 <= N {
-            moved::<V, 4>(source.wrapping_add(at), target.wrapping_add(at));
-        }
+        moved::<V, A>(source, target);
+        moved::<V, B>(source.wrapping_add(A), target.wrapping_add(A));
     }
 }

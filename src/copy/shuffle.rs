@@ -6,7 +6,8 @@
 //! whole lines, and a fence must follow.
 
 use super::machine::TURNS_OF_SET;
-use super::program::{Pick, Program, Set};
+use super::picks::Pick;
+use super::program::{Program, Set};
 use super::vector::Vector;
 
 /// Whole turns of a program.
