@@ -12,7 +12,7 @@
 //! | `stage.rs` | buffers in which lines are completed before they are sent past the caches |
 //! | **kernels** | |
 //! | `runs.rs`, `stream.rs` | copy runs of bytes, through the caches and past them |
-//! | `program.rs`, `shuffle.rs` | arrange short units within registers |
+//! | `program.rs`, `picks.rs`, `shuffle.rs` | arrange short units within registers |
 //! | `pick_words.rs` | does so for units of a few words |
 //! | `tile.rs` | transposes |
 //! | **machines** | |

@@ -17,7 +17,7 @@ use core::mem::MaybeUninit;
 /// The most picks, windows and sets of a program, and the most registers of a turn.
 const MAX_PICKS: usize = 40;
 const MAX_WINDOWS: usize = 32;
-pub(super) const MAX_SETS: usize = 16;
+const MAX_SETS: usize = 16;
 const MAX_REGISTERS: usize = 16;
 /// The most outputs of a set, and the most windows of sets of one output, of two, and so on: the kernel has a loop for
 /// each. Their indices stay in registers, of which there are 32.
@@ -257,7 +257,7 @@ impl Program {
         passes + (share * issued).checked_div(self.bytes() * self.pieces).unwrap_or(usize::MAX / 2)
     }
 
-    /// Returns how many windows a set has at least.
+    /// Returns how many windows a set has at least, if its registers are filled.
     fn least_windows(&self) -> usize {
         let Self { group, pieces, register, .. } = *self;
         if group.units > 1 {
@@ -273,15 +273,14 @@ impl Program {
         }
     }
 
-    /// Fills all sets, each with `registers` registers of a piece. Returns whether there is room, and they cost less than
-    /// the limit.
+    /// Fills all sets, each with `registers` registers of a piece. Returns whether they have room, and cost less than the
+    /// limit. Most that have not, or do not, are known before they are filled.
     fn fill(&mut self, registers: usize, limit: usize) -> bool {
         let (windows, sets) = (self.least_windows(), div_ceil(self.registers, registers));
-        let outputs = self.pieces * registers;
+        let all = self.pieces * self.registers;
         let has_room =
-            windows <= most_windows(outputs) && windows * self.pieces * self.registers <= MAX_PICKS;
-        let picks = self.picks_of(windows) * self.pieces * self.registers;
-        if !has_room || self.cost_of(windows * sets, picks, sets) >= limit {
+            windows <= most_windows(self.pieces * registers) && windows * all <= MAX_PICKS;
+        if !has_room || self.cost_of(windows * sets, self.picks_of(windows) * all, sets) >= limit {
             return false;
         }
         (self.set_count, self.window_count, self.pick_count, self.high) = (0, 0, 0, 0);

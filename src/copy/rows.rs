@@ -27,7 +27,6 @@ use core::ptr::{null, null_mut};
 
 /// The most bands and pieces that are set up at a time, with one program, because all of this lives on the stack.
 const MAX_BANDS: usize = 8;
-const MAX_TARGETS: usize = MAX_COLUMNS;
 
 /// The rows of a transfer, and how the split axis lies in them.
 pub(super) struct Rows {
@@ -364,7 +363,7 @@ impl Band {
 struct Bands<'a> {
     list: [Band; MAX_BANDS],
     count: usize,
-    targets: [*mut u8; MAX_TARGETS],
+    targets: [*mut u8; MAX_COLUMNS],
     program: &'a mut Program,
     has_columns: bool,
     has_short: bool,
@@ -376,7 +375,7 @@ impl<'a> Bands<'a> {
         Self {
             list: [Band::NONE; MAX_BANDS],
             count: 0,
-            targets: [null_mut(); MAX_TARGETS],
+            targets: [null_mut(); MAX_COLUMNS],
             program,
             has_columns: false,
             has_short: false,
