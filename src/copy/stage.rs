@@ -41,13 +41,13 @@ impl Stages {
         }
     }
 
-    /// Divides the buffer among `count` targets. Returns how many bytes fit into a stage at a time, after which there
-    /// is a line that kernels may write beyond them.
+    /// Divides the buffer among `count` targets, at least two: a CPU that sends much at a time reads nothing meanwhile.
+    /// Returns how many bytes fit into a stage, after which there is a line that kernels may write beyond them.
     ///
     /// # Safety
     /// The targets of what has been pushed must still be writable.
     pub(super) unsafe fn divide(&mut self, count: usize, kernels: &Kernels) -> usize {
-        let stage_bytes = div(STAGES_BYTES, count) / LINE_BYTES * LINE_BYTES;
+        let stage_bytes = div(STAGES_BYTES, count.max(2)) / LINE_BYTES * LINE_BYTES;
         if stage_bytes != self.stage_bytes {
             // SAFETY: the caller's promise.
             unsafe { self.finish(kernels) };
