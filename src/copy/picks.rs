@@ -173,15 +173,15 @@ impl Program {
         let Some(picks) = self.picks.get_mut(set.first_pick..end) else { return };
         let (first, rest) = picks.split_at_mut(set.outputs.min(picks.len()));
         let own: [u8; LINE_BYTES] = from_fn(|at| at.to_le_bytes()[0]);
-        for (number, picks) in rest.chunks_exact_mut(set.outputs.max(1)).enumerate() {
-            for (pick, first) in picks.iter_mut().zip(&mut *first) {
-                // SAFETY: all picks of the set have been written.
-                let (Pick(index), Pick(first)) =
-                    unsafe { (pick.assume_init_mut(), first.assume_init_mut()) };
-                let otherwise = if number == 0 { first.map(|index| index & 63) } else { own };
-                for (slot, otherwise) in index.iter_mut().zip(otherwise) {
-                    *slot = if *slot == NOTHING { otherwise } else { *slot | 64 };
-                }
+        for (at, pick) in rest.iter_mut().enumerate() {
+            let (number, output) = div_rem(at, set.outputs);
+            let Some(first) = first.get(output) else { return };
+            // SAFETY: all picks of the set have been written.
+            let (Pick(index), Pick(first)) =
+                unsafe { (pick.assume_init_mut(), first.assume_init_ref()) };
+            let otherwise = if number == 0 { first.map(|index| index & 63) } else { own };
+            for (slot, otherwise) in index.iter_mut().zip(otherwise) {
+                *slot = if *slot == NOTHING { otherwise } else { *slot | 64 };
             }
         }
     }
