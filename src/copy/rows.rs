@@ -162,17 +162,15 @@ impl Rows {
         let step = self.row.from.unsigned_abs().max(self.row_bytes).max(1);
         // What one pass makes is not read again, so it need not stay in the first-level cache.
         let (program, [first, ..]) = (&*bands.program, &bands.list);
+        let pieces = first.targets.end.saturating_sub(first.targets.start);
         let is_once = bands.count == 1
             && first.costs.best() == Method::Shuffle
-            && program.together(first.targets.len()) == first.targets.len()
+            && program.together(pieces) == pieces
             && program.sets().len() == 1;
         let are_long = div(self.row_bytes, bands.count) >= LONG_RUN_BYTES;
         let bytes = if is_once || are_long { LONG_BLOCK_BYTES } else { BLOCK_BYTES };
-        let rows = if bands.has_columns {
-            div(bytes, step).max(div(COLUMN_BYTES, self.run(1)))
-        } else {
-            div(bytes, step)
-        };
+        let columns = if bands.has_columns { div(COLUMN_BYTES, self.run(1)) } else { 0 };
+        let rows = div(bytes, step).max(columns);
         // If the first block begins a line in the outputs, so do all others.
         if bands.has_short {
             next_multiple(rows.max(1), LINE_BYTES)
