@@ -108,11 +108,18 @@ impl<'a> Lengths<'a> {
         self.bit_stride == 0
     }
 
+    /// Returns the number of entries: 1 for a scalar.
+    #[inline]
+    pub(crate) fn count(&self) -> i64 {
+        self.len
+    }
+
     pub(crate) fn is_known(&self) -> bool {
         !self.data.is_null() || self.len == 0
     }
 
     /// Returns entry `index`, as [`Lengths::value`] does, or an error.
+    #[inline(always)] // as below
     pub(crate) fn get(&self, index: i64) -> Result<i64, Error> {
         let not_integer = Error::LengthNotInteger { output: index, dtype: self.dtype };
         self.value(index).ok_or(not_integer)
@@ -132,39 +139,18 @@ impl<'a> Lengths<'a> {
 
     /// Returns entry `index` if it is a whole number that `i64` can hold. `index` must be below the length, and the
     /// values known.
-    #[inline(never)] // once in the library
+    #[inline(always)] // so that lengths need not lie in memory
     pub(crate) fn value(&self, index: i64) -> Option<i64> {
         debug_assert!(index >= 0 && index < self.len && self.is_known());
-        // Of types of whole bytes, the first begins at `data`.
         let bits = self.bit_offset.wrapping_add(index.wrapping_mul(self.bit_stride));
         // Lengths lie in memory, so their offset in bytes fits.
         #[allow(clippy::cast_possible_truncation)]
-        let (at, shift) = (self.data.wrapping_offset((bits >> 3) as isize), bits & 7);
-        macro_rules! number {
-            ($t:ty) => {{
-                // SAFETY: the promise of `from_raw` or of the borrowed slice; no alignment is assumed.
-                unsafe { at.cast::<$t>().read_unaligned() }
-            }};
+        let at = self.data.wrapping_offset((bits >> 3) as isize);
+        if self.dtype == DType::Int64 {
+            // SAFETY: the promise of `from_raw` or of the borrowed slice; no alignment is assumed.
+            return Some(unsafe { at.cast::<i64>().read_unaligned() });
         }
-        match self.dtype {
-            DType::Int64 => Some(number!(i64)),
-            DType::Int32 => Some(number!(i32).into()),
-            DType::Int16 => Some(number!(i16).into()),
-            DType::Int8 => Some(number!(i8).into()),
-            DType::Uint64 => i64::try_from(number!(u64)).ok(),
-            DType::Uint32 => Some(number!(u32).into()),
-            DType::Uint16 => Some(number!(u16).into()),
-            DType::Uint8 => Some(number!(u8).into()),
-            DType::Uint4 => Some(i64::from(number!(u8) >> shift & 0xF)),
-            DType::Uint2 => Some(i64::from(number!(u8) >> shift & 0x3)),
-            // The element's top bit is moved to bit 7, then back with its sign.
-            DType::Int4 => Some(i64::from(number!(i8) << (4 - shift) >> 4)),
-            DType::Int2 => Some(i64::from(number!(i8) << (6 - shift) >> 6)),
-            DType::Float => whole(number!(f32).into()),
-            DType::Double => whole(number!(f64)),
-            DType::Float16 => whole(number!(half::f16).into()),
-            _ => None,
-        }
+        converted(self.dtype, at, bits & 7)
     }
 }
 
@@ -191,6 +177,35 @@ impl<'a, T: Length> From<&'a alloc::vec::Vec<T>> for Lengths<'a> {
 impl<'a, T: Length> From<&'a alloc::boxed::Box<[T]>> for Lengths<'a> {
     fn from(lengths: &'a alloc::boxed::Box<[T]>) -> Self {
         Self::list(lengths)
+    }
+}
+
+/// Returns the entry at an address as [`Lengths::value`] does. `shift` is where it begins in its first byte.
+#[inline(never)] // once in the library
+fn converted(dtype: DType, at: *const u8, shift: i64) -> Option<i64> {
+    macro_rules! number {
+        ($t:ty) => {{
+            // SAFETY: the promise of `from_raw` or of the borrowed slice; no alignment is assumed.
+            unsafe { at.cast::<$t>().read_unaligned() }
+        }};
+    }
+    match dtype {
+        DType::Int32 => Some(number!(i32).into()),
+        DType::Int16 => Some(number!(i16).into()),
+        DType::Int8 => Some(number!(i8).into()),
+        DType::Uint64 => i64::try_from(number!(u64)).ok(),
+        DType::Uint32 => Some(number!(u32).into()),
+        DType::Uint16 => Some(number!(u16).into()),
+        DType::Uint8 => Some(number!(u8).into()),
+        DType::Uint4 => Some(i64::from(number!(u8) >> shift & 0xF)),
+        DType::Uint2 => Some(i64::from(number!(u8) >> shift & 0x3)),
+        // The element's top bit is moved to bit 7, then back with its sign.
+        DType::Int4 => Some(i64::from(number!(i8) << (4 - shift) >> 4)),
+        DType::Int2 => Some(i64::from(number!(i8) << (6 - shift) >> 6)),
+        DType::Float => whole(number!(f32).into()),
+        DType::Double => whole(number!(f64)),
+        DType::Float16 => whole(number!(half::f16).into()),
+        _ => None,
     }
 }
 

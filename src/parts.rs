@@ -80,8 +80,12 @@ impl<'a> Parts<'a> {
 
     /// Shows each part, in order.
     #[inline]
-    pub(crate) fn each(&self, see: impl FnMut(Part)) {
-        self.iter().for_each(see);
+    pub(crate) fn each(&self, mut see: impl FnMut(Part)) {
+        for piece in self.pieces.iter() {
+            if let Some(part) = self.part(piece) {
+                see(part);
+            }
+        }
     }
 
     /// Returns the parts of a range of pieces, which may end past the last one.
@@ -154,7 +158,7 @@ impl<'a> OutputStrides<'a> {
 /// A checked copy.
 #[derive(Clone, Copy)]
 pub(crate) struct Transfer<'a> {
-    pub geometry: Geometry<'a>,
+    pub geometry: &'a Geometry<'a>,
     /// Address of the input's element [0, …, 0].
     pub source: *const u8,
     /// The input's strides in elements; `None` = packed.
@@ -194,16 +198,9 @@ impl Transfer<'_> {
 }
 
 #[cfg(test)]
-impl Parts<'_> {
-    /// These parts, whose indices do not matter. The memory for them is never freed.
-    pub(crate) fn of(parts: &[Part]) -> Self {
-        use crate::pieces::Record;
-        let record =
-            |part: &Part| Record { offset: part.offset, len: part.len, ..Record::default() };
-        let records = Vec::leak(parts.iter().map(record).collect());
-        let targets = Vec::leak(parts.iter().map(|part| part.target).collect());
-        // SAFETY: they are never freed.
-        let targets = unsafe { Pointers::new(targets.as_ptr(), size_of::<*mut u8>(), parts.len()) };
-        Self { pieces: Box::leak(Box::new(Pieces::Planned(records))), targets }
-    }
+impl Parts<'static> {
+    pub(crate) const NONE: Self = Self {
+        pieces: &Pieces::Words(&[]),
+        targets: Pointers { first: core::ptr::null(), step: 0, len: 0, array: PhantomData },
+    };
 }

@@ -38,7 +38,6 @@ impl ParsedCall<'_> {
     ///
     /// # Safety
     /// Promises 1 and 2, for what the call's input and the outputs describe.
-    #[inline(never)] // once in the library
     pub(crate) unsafe fn copy(
         &self,
         outputs: &[libsplit_tensor],
@@ -47,41 +46,10 @@ impl ParsedCall<'_> {
         let Self { geometry, pieces, input, reads } = self;
         let source = input.span(geometry.elements, Argument::Input)?;
         geometry.check_addressable()?;
-        // SAFETY: promises 1 and 2.
-        let Seen { trail, array_hull, are_packed, bytes } = unsafe { self.check_each(outputs) }?;
-        let (rank, descriptors) = (geometry.output_rank(), Span::of_slice(outputs));
-        let transfer = Transfer {
-            geometry: *geometry,
-            source: input.data,
-            strides: input.strides.filter(|_| bytes > 0 && !input.is_packed()),
-            bit_offset: input.bit_offset,
-            parts: Parts { pieces, targets: fields(outputs, offset_of!(libsplit_tensor, data)) },
-            output_strides: if are_packed {
-                OutputStrides::Packed
-            } else {
-                let strides = fields(outputs, offset_of!(libsplit_tensor, strides));
-                OutputStrides::Described { strides, rank }
-            },
-            bytes,
-        };
-        check_apart(&transfer, trail, source, reads, descriptors)?;
-        if !trail.hull.is_apart(array_hull) && !ascend(outputs, &transfer) {
-            check_arrays(outputs, &transfer, trail.hull)?;
-        }
-        // SAFETY: promise 5.
-        unsafe { copy::run(&transfer, executor) }
-    }
-
-    /// Checks each output for itself.
-    ///
-    /// # Safety
-    /// Promises 1 and 2.
-    #[inline(never)] // for its stack
-    unsafe fn check_each(&self, outputs: &[libsplit_tensor]) -> Result<Seen, Error> {
-        let (geometry, rank) = (&self.geometry, self.geometry.output_rank());
+        let rank = geometry.output_rank();
         let (mut trail, mut array_hull) = (Trail::EMPTY, Span::NOWHERE);
         let (mut are_packed, mut bytes) = (true, 0usize);
-        for (piece, output) in self.pieces.iter().zip(outputs) {
+        for (piece, output) in pieces.iter().zip(outputs) {
             if is_unwanted(output) {
                 continue;
             }
@@ -105,16 +73,27 @@ impl ParsedCall<'_> {
             // last bytes.
             bytes = bytes.wrapping_add(usize_of(checked.bytes));
         }
-        Ok(Seen { trail, array_hull, are_packed, bytes })
+        let transfer = Transfer {
+            geometry,
+            source: input.data,
+            strides: input.strides.filter(|_| bytes > 0 && !input.is_packed()),
+            bit_offset: input.bit_offset,
+            parts: Parts { pieces, targets: fields(outputs, offset_of!(libsplit_tensor, data)) },
+            output_strides: if are_packed {
+                OutputStrides::Packed
+            } else {
+                let strides = fields(outputs, offset_of!(libsplit_tensor, strides));
+                OutputStrides::Described { strides, rank }
+            },
+            bytes,
+        };
+        check_apart(&transfer, trail, source, reads, Span::of_slice(outputs))?;
+        if !trail.hull.is_apart(array_hull) && !ascend(outputs, &transfer) {
+            check_arrays(outputs, &transfer, trail.hull)?;
+        }
+        // SAFETY: promise 5.
+        unsafe { copy::run(&transfer, executor) }
     }
-}
-
-/// What has been found out about all outputs of a copy together.
-struct Seen {
-    trail: Trail,
-    array_hull: Span,
-    are_packed: bool,
-    bytes: usize,
 }
 
 /// Returns a field of all descriptors, `offset` bytes from the start of each.
@@ -128,8 +107,13 @@ fn fields<T>(outputs: &[libsplit_tensor], offset: usize) -> Pointers<'_, T> {
 /// all those before them, as they do if each was allocated when it was needed.
 #[inline(never)]
 fn ascend(outputs: &[libsplit_tensor], transfer: &Transfer<'_>) -> bool {
-    let rank = transfer.geometry.output_rank();
-    parse::trail(outputs, rank, |index| transfer.written(index)).is_apart
+    let (rank, mut trail) = (transfer.geometry.output_rank(), Trail::EMPTY);
+    trail.push(Span::of_slice(outputs));
+    outputs.iter().enumerate().all(|(index, output)| {
+        let [shape, strides] = arrays(output, rank);
+        [shape, strides, transfer.written(index)].into_iter().for_each(|span| trail.push(span));
+        trail.is_apart
+    })
 }
 
 /// Checks that no output overlaps the shape or strides of any output.

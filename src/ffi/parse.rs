@@ -12,7 +12,6 @@ use crate::error::{number, Error};
 use crate::geometry::Geometry;
 use crate::lengths::Lengths;
 use crate::operator::Operator;
-use crate::overlap::Trail;
 use crate::pieces::Pieces;
 use crate::rules::Request;
 use crate::shape::MAX_RANK;
@@ -340,28 +339,6 @@ pub(super) fn arrays(output: &libsplit_tensor, rank: usize) -> [Span; 2] {
 pub(super) fn array_span(outputs: &[libsplit_tensor], array: usize, rank: usize) -> Span {
     let arrays = outputs.get(array / 2).map(|output| arrays(output, rank));
     arrays.and_then(|arrays| arrays.get(array % 2).copied()).unwrap_or(Span::NOWHERE)
-}
-
-/// Pushes the descriptors, then the shape, the strides and `more` of each output in turn. Stops at the first that lies
-/// neither above nor below all those before it.
-#[inline]
-pub(super) fn trail(
-    outputs: &[libsplit_tensor],
-    rank: usize,
-    more: impl Fn(usize) -> Span,
-) -> Trail {
-    let mut trail = Trail::EMPTY;
-    trail.push(Span::of_slice(outputs));
-    for (index, output) in outputs.iter().enumerate() {
-        let [shape, strides] = arrays(output, rank);
-        for span in [shape, strides, more(index)] {
-            trail.push(span);
-        }
-        if !trail.is_apart {
-            break;
-        }
-    }
-    trail
 }
 
 /// Returns whether a descriptor is all zero: an output that the caller does not want.
