@@ -12,7 +12,7 @@ use crate::parts::{OutputStrides, Parts, Pointers, Transfer};
 use crate::shape::usize_of;
 use crate::span::Span;
 use crate::words::{Argument, Field};
-use core::mem::offset_of;
+use core::mem::{offset_of, MaybeUninit};
 
 /// [`super::libsplit_copy`].
 pub unsafe fn copy(
@@ -23,7 +23,7 @@ pub unsafe fn copy(
     executor: *const libsplit_executor,
     error: *const libsplit_error,
 ) -> Result<(), Error> {
-    let (mut room, given, look) = (None, Some(num_outputs), Look::AtLayout);
+    let (mut room, given, look) = (MaybeUninit::uninit(), Some(num_outputs), Look::AtLayout);
     // SAFETY: promises 1 and 2.
     unsafe {
         let call = ParsedCall::parse(input, params, given, look, error, &mut room)?;

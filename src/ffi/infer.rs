@@ -10,6 +10,7 @@ use crate::place::Place;
 use crate::shape::{bytes_of_bits, rank_number, usize_of, DIM_UNKNOWN};
 use crate::span::Span;
 use crate::words::{Argument, Field};
+use core::mem::MaybeUninit;
 use core::ptr::null;
 use core::slice;
 
@@ -21,7 +22,7 @@ pub unsafe fn count(
 ) -> Result<(), Error> {
     // SAFETY: promise 1.
     unsafe {
-        let mut room = None;
+        let mut room = MaybeUninit::uninit();
         let call = ParsedCall::parse(input, params, None, Look::AtShape, null(), &mut room)?;
         checked(count, Argument::Count)?;
         let pieces = usize::try_from(call.pieces.count());
@@ -39,7 +40,7 @@ pub unsafe fn infer(
     num_outputs: usize,
     error: *const libsplit_error,
 ) -> Result<(), Error> {
-    let (mut room, given, look) = (None, Some(num_outputs), Look::AtShape);
+    let (mut room, given, look) = (MaybeUninit::uninit(), Some(num_outputs), Look::AtShape);
     // SAFETY: promises 1 and 2.
     unsafe {
         let call = ParsedCall::parse(input, params, given, look, error, &mut room)?;
@@ -73,7 +74,7 @@ pub unsafe fn view(
     num_outputs: usize,
     error: *const libsplit_error,
 ) -> Result<(), Error> {
-    let (mut room, given, look) = (None, Some(num_outputs), Look::AtLayout);
+    let (mut room, given, look) = (MaybeUninit::uninit(), Some(num_outputs), Look::AtLayout);
     // SAFETY: promises 1 and 2.
     unsafe {
         let call = ParsedCall::parse(input, params, given, look, error, &mut room)?;

@@ -34,6 +34,7 @@ use crate::span::Span;
 use crate::tensor::Reach;
 use crate::text::Text;
 use crate::words::{Argument, Field};
+use core::mem::MaybeUninit;
 use core::ptr::{null, NonNull};
 use core::slice;
 
@@ -125,7 +126,7 @@ pub unsafe fn plan_init(
     num_outputs: usize,
     error: *const libsplit_error,
 ) -> Result<(), Error> {
-    let (mut room, given, look) = (None, Some(num_outputs), Look::AtLayout);
+    let (mut room, given, look) = (MaybeUninit::uninit(), Some(num_outputs), Look::AtLayout);
     // SAFETY: promises 1 and 2.
     unsafe {
         let call = ParsedCall::parse(input, params, given, look, error, &mut room)?;
