@@ -78,16 +78,6 @@ impl<'a> Parts<'a> {
         Iter { pieces: self.pieces.iter(), parts: *self }
     }
 
-    /// Shows each part, in order.
-    #[inline]
-    pub(crate) fn each(&self, mut see: impl FnMut(Part)) {
-        for piece in self.pieces.iter() {
-            if let Some(part) = self.part(piece) {
-                see(part);
-            }
-        }
-    }
-
     /// Returns the parts of a range of pieces, which may end past the last one.
     pub(crate) fn some(&self, range: Range<usize>) -> Iter<'a> {
         Iter { pieces: self.pieces.range(range), parts: *self }
@@ -95,15 +85,15 @@ impl<'a> Parts<'a> {
 
     /// Returns a piece as a part, if it is one.
     #[inline]
-    fn part(&self, Piece { index, offset, len }: Piece) -> Option<Part> {
+    pub(crate) fn part(&self, Piece { index, offset, len }: Piece) -> Option<Part> {
         let target = self.targets.get(index);
         (len > 0 && !target.is_null()).then_some(Part { index, offset, len, target })
     }
 
-    /// Returns the part with this index. Its offset means nothing if the pieces are a list of lengths.
+    /// Returns the part with this index, without its offset.
     #[inline]
     pub(crate) fn get(&self, index: usize) -> Option<Part> {
-        self.part(self.pieces.get(index, 0))
+        self.part(Piece { index, offset: 0, len: self.pieces.length(index) })
     }
 }
 

@@ -42,43 +42,54 @@ impl Pieces<'_> {
     /// Returns the pieces in order.
     #[inline]
     pub(crate) fn iter(&self) -> PieceIter<'_> {
-        let words = if let Self::Words(lengths) = self { lengths } else { &[][..] };
-        PieceIter { pieces: self, words, next: 0, end: usize_of(self.count()), offset: 0 }
+        PieceIter { pieces: self, next: 0, end: usize_of(self.count()), offset: 0 }
     }
 
     /// Returns some of the pieces. To find where the first of them begins, a list is summed up to it.
     pub(crate) fn range(&self, range: Range<usize>) -> PieceIter<'_> {
         let mut iter = self.iter();
-        if !matches!(self, Self::Equal { .. }) {
+        if let Self::Equal { size, extent, .. } = *self {
+            iter.offset = offset_of_equal(range.start, size, extent);
+        } else {
             iter.by_ref().take(range.start).for_each(drop);
         }
         PieceIter { next: range.start, end: iter.end.min(range.end), ..iter }
     }
 
-    /// Returns the piece with this index. `offset` is where it begins in a list of lengths; otherwise it is not used.
+    /// Returns the length of the piece with this index.
+    #[inline]
+    pub(crate) fn length(&self, index: usize) -> i64 {
+        match self {
+            Self::Words(lengths) => lengths.get(index).copied().unwrap_or(0),
+            Self::Equal { .. } | Self::Listed { .. } => self.worked_out(index),
+        }
+    }
+
+    /// [`Pieces::length`], unless all lengths lie in memory.
     #[inline(never)] // once in the library
-    pub(crate) fn get(&self, index: usize, offset: i64) -> Piece {
-        let (offset, len) = match *self {
-            Self::Words(lengths) => (offset, lengths.get(index).copied().unwrap_or(0)),
+    fn worked_out(&self, index: usize) -> i64 {
+        match *self {
+            Self::Words(_) => 0,
             Self::Equal { size, extent, .. } => {
-                let offset = index_of(index).saturating_mul(size).min(extent);
-                (offset, size.min(extent - offset))
+                size.min(extent - offset_of_equal(index, size, extent))
             }
             Self::Listed { ref lengths, rest } => match lengths.value(index_of(index)) {
-                Some(len @ 0..) => (offset, len),
-                _ => (offset, rest),
+                Some(len @ 0..) => len,
+                _ => rest,
             },
-        };
-        Piece { index, offset, len }
+        }
     }
+}
+
+/// Returns where one of equal pieces begins.
+fn offset_of_equal(index: usize, size: i64, extent: i64) -> i64 {
+    index_of(index).saturating_mul(size).min(extent)
 }
 
 /// Iterates over pieces.
 #[derive(Debug, Clone)]
 pub(crate) struct PieceIter<'a> {
     pieces: &'a Pieces<'a>,
-    /// The lengths, if they are a list of int64.
-    words: &'a [i64],
     next: usize,
     end: usize,
     offset: i64,
@@ -89,16 +100,12 @@ impl Iterator for PieceIter<'_> {
 
     #[inline]
     fn next(&mut self) -> Option<Piece> {
-        if self.next >= self.end {
+        let &mut Self { pieces, next: index, end, offset } = self;
+        if index >= end {
             return None;
         }
-        let &mut Self { pieces, words, next: index, offset, .. } = self;
+        let len = pieces.length(index);
         self.next += 1;
-        let Some(&len) = words.get(index) else {
-            let piece = pieces.get(index, offset);
-            self.offset = piece.offset.wrapping_add(piece.len);
-            return Some(piece);
-        };
         self.offset = offset.wrapping_add(if len < 0 { !len } else { len });
         Some(Piece { index, offset, len })
     }

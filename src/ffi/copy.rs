@@ -49,12 +49,12 @@ impl ParsedCall<'_> {
         let rank = geometry.output_rank();
         let (mut trail, mut array_hull) = (Trail::EMPTY, Span::NOWHERE);
         let (mut are_packed, mut bytes) = (true, 0usize);
-        for (piece, output) in pieces.iter().zip(outputs) {
+        for (index, output) in outputs.iter().enumerate() {
             if is_unwanted(output) {
                 continue;
             }
             // SAFETY: promises 1 and 2.
-            let checked = unsafe { check_output(geometry, piece, output) }?;
+            let checked = unsafe { check_output(geometry, (index, pieces.length(index)), output) }?;
             let [shape, strides] = arrays(output, rank);
             array_hull = array_hull.hull(shape);
             if !output.strides.is_null() {
@@ -63,7 +63,7 @@ impl ParsedCall<'_> {
             if checked.reach.bytes == 0 {
                 continue;
             }
-            let (data, argument) = (output.data.cast::<u8>(), Argument::Output(piece.index));
+            let (data, argument) = (output.data.cast::<u8>(), Argument::Output(index));
             if data.is_null() {
                 return Err(Error::Null { argument, field: Field::Data });
             }

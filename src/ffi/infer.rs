@@ -52,14 +52,14 @@ pub unsafe fn infer(
         }
         // 0 if another extent is not known.
         let step_bits = geometry.outer.max(0) * geometry.inner * i64::from(geometry.dtype.bits());
-        for piece in call.pieces.iter() {
-            let output = outputs.add(piece.index);
+        for index in 0..num_outputs {
+            let (output, len) = (outputs.add(index), call.pieces.length(index));
             if !is_unwanted(&*output) {
                 // All that is known has been found to fit.
-                let bits = step_bits.wrapping_mul(piece.len.max(0));
+                let bits = step_bits.wrapping_mul(len.max(0));
                 (*output).data_bytes = usize_of(bytes_of_bits(bits));
                 (*output).bit_offset = 0;
-                fill(geometry, piece.len, None, piece.len, output);
+                fill(geometry, len, None, len, output);
             }
         }
     }
@@ -209,7 +209,7 @@ fn check_arrays(
 /// Returns whether the view of this output is packed.
 #[inline(never)] // few outputs have no strides
 fn is_view_packed(call: &ParsedCall<'_>, place: &Place<'_>, output: usize) -> bool {
-    place.is_packed(&call.geometry, call.pieces.get(output, 0).len)
+    place.is_packed(&call.geometry, call.pieces.length(output))
 }
 
 /// Checks that shapes and strides, which lie within the hull, overlap nothing else that is in use, nor, if they are not

@@ -263,7 +263,9 @@ unsafe fn check_wanted(
     match outputs.get(piece.index).filter(|output| !is_unwanted(output)) {
         None => Ok(None),
         // SAFETY: promises 1 and 2.
-        Some(output) => unsafe { check_output(geometry, piece, output) }.map(Some),
+        Some(output) => {
+            unsafe { check_output(geometry, (piece.index, piece.len), output) }.map(Some)
+        }
     }
 }
 
