@@ -3,7 +3,7 @@
 
 use super::executor::Pool;
 use super::outputs::{check_apart, check_output};
-use super::parse::{self, arrays, is_unwanted, Look, ParsedCall};
+use super::parse::{self, is_unwanted, Look, ParsedCall};
 use super::types::{libsplit_error, libsplit_executor, libsplit_params, libsplit_tensor};
 use crate::copy::{self, Executor};
 use crate::error::Error;
@@ -47,19 +47,21 @@ impl ParsedCall<'_> {
         let source = input.span(geometry.elements, Argument::Input)?;
         geometry.check_addressable()?;
         let rank = geometry.output_rank();
-        let (mut trail, mut array_hull) = (Trail::EMPTY, Span::NOWHERE);
-        let (mut are_packed, mut bytes) = (true, 0usize);
+        let (mut trail, mut are_packed, mut bytes) = (Trail::EMPTY, true, 0usize);
+        // Most arrays lie above or below all outputs before them, and most outputs above or below all arrays.
+        let (mut array_hull, mut is_clear) = (Span::NOWHERE, true);
         for (index, output) in outputs.iter().enumerate() {
             if is_unwanted(output) {
                 continue;
             }
             // SAFETY: promises 1 and 2.
             let checked = unsafe { check_output(geometry, (index, pieces.length(index)), output) }?;
-            let [shape, strides] = arrays(output, rank);
-            array_hull = array_hull.hull(shape);
+            let mut arrays = Span::of_array(output.shape, rank);
             if !output.strides.is_null() {
-                array_hull = array_hull.hull(strides);
+                arrays = arrays.hull(Span::of_array(output.strides, rank));
             }
+            is_clear = is_clear && arrays.is_apart(trail.hull);
+            array_hull = array_hull.hull(arrays);
             if checked.reach.bytes == 0 {
                 continue;
             }
@@ -67,7 +69,9 @@ impl ParsedCall<'_> {
             if data.is_null() {
                 return Err(Error::Null { argument, field: Field::Data });
             }
-            trail.push(checked.reach.place(data, argument)?);
+            let span = checked.reach.place(data, argument)?;
+            is_clear = is_clear && span.is_apart(array_hull);
+            trail.push(span);
             are_packed &= checked.is_packed;
             // All pieces together are as large as the input, which is addressable, apart from bits that fill up their
             // last bytes.
@@ -88,7 +92,7 @@ impl ParsedCall<'_> {
             bytes,
         };
         check_apart(&transfer, trail, source, reads, Span::of_slice(outputs))?;
-        if !trail.hull.is_apart(array_hull) && !ascend(outputs, &transfer) {
+        if !is_clear {
             check_arrays(outputs, &transfer, trail.hull)?;
         }
         // SAFETY: promise 5.
@@ -101,19 +105,6 @@ fn fields<T>(outputs: &[libsplit_tensor], offset: usize) -> Pointers<'_, T> {
     let first = outputs.as_ptr().wrapping_byte_add(offset);
     // SAFETY: as many descriptors are borrowed.
     unsafe { Pointers::new(first.cast(), size_of::<libsplit_tensor>(), outputs.len()) }
-}
-
-/// Returns whether the descriptors, then the arrays and the elements of each output in turn, each lie above or below
-/// all those before them, as they do if each was allocated when it was needed.
-#[inline(never)]
-fn ascend(outputs: &[libsplit_tensor], transfer: &Transfer<'_>) -> bool {
-    let (rank, mut trail) = (transfer.geometry.output_rank(), Trail::EMPTY);
-    trail.push(Span::of_slice(outputs));
-    outputs.iter().enumerate().all(|(index, output)| {
-        let [shape, strides] = arrays(output, rank);
-        [shape, strides, transfer.written(index)].into_iter().for_each(|span| trail.push(span));
-        trail.is_apart
-    })
 }
 
 /// Checks that no output overlaps the shape or strides of any output.
