@@ -1,6 +1,7 @@
 //! A list of lengths, one for each piece, which must add up to the extent of the axis.
 
 use super::{Request, MAX_OUTPUTS};
+use crate::dtype::DType;
 use crate::error::Error;
 use crate::lengths::Lengths;
 use crate::pieces::Pieces;
@@ -29,7 +30,16 @@ pub(super) fn pieces<'a>(
     if !lengths.is_known() {
         return request.unknown(count);
     }
-    let (sum, has_rest) = add_up(lengths, count, takes_rest)?;
+    let (words, dtype) = (lengths.words(), lengths.dtype());
+    let (sum, has_rest) = match words {
+        Some(words) => add_up(words.iter().copied().map(Some), dtype, takes_rest)?,
+        None if lengths.is_repeated() && count > 2 => {
+            // Two entries are enough to know all of them, however many there claim to be.
+            let (sum, has_rest) = add_up((0..2).map(|at| lengths.value(at)), dtype, takes_rest)?;
+            (sum.and_then(|sum| (sum / 2).checked_mul(count)), has_rest)
+        }
+        None => add_up((0..count).map(|at| lengths.value(at)), dtype, takes_rest)?,
+    };
     let rest = match sum {
         Some(_) if extent == DIM_UNKNOWN => DIM_UNKNOWN,
         Some(sum) if if has_rest { sum <= extent } else { sum == extent } => extent - sum,
@@ -41,7 +51,7 @@ pub(super) fn pieces<'a>(
             return Err(Error::LengthsSumOverflow { expected: extent, actual: i64::MAX });
         }
     };
-    Ok(match lengths.words() {
+    Ok(match words {
         Some(words) if !has_rest => Pieces::Words(words),
         _ => Pieces::Listed { lengths: *lengths, rest },
     })
@@ -50,15 +60,13 @@ pub(super) fn pieces<'a>(
 /// Returns the sum of the entries, or `None` if it is above `i64::MAX`, and whether one of them is the rest.
 #[inline(always)] // as above
 fn add_up(
-    lengths: &Lengths<'_>,
-    count: i64,
+    entries: impl Iterator<Item = Option<i64>>,
+    dtype: DType,
     takes_rest: bool,
 ) -> Result<(Option<i64>, bool), Error> {
     let (mut sum, mut signs, mut has_rest) = (0i64, 0i64, false);
-    // If a list repeats one number, two entries are enough to know all of it, however long it claims to be.
-    let looked_at = if lengths.is_repeated() { count.min(2) } else { count };
-    for output in 0..looked_at {
-        match lengths.get(output)? {
+    for (output, entry) in (0..).zip(entries) {
+        match entry.ok_or(Error::LengthNotInteger { output, dtype })? {
             length @ 0.. => {
                 sum = sum.wrapping_add(length);
                 // A sum that is too large has been negative.
@@ -71,10 +79,5 @@ fn add_up(
             actual => return Err(Error::LengthNegative { output, expected: 0, actual }),
         }
     }
-    let others = match count - looked_at {
-        0 => Some(0),
-        others => lengths.get(0)?.checked_mul(others),
-    };
-    let sum = others.filter(|_| signs >= 0).and_then(|others| sum.checked_add(others));
-    Ok((sum, has_rest))
+    Ok((Some(sum).filter(|_| signs >= 0), has_rest))
 }
