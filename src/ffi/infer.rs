@@ -78,7 +78,7 @@ pub unsafe fn view(
     // SAFETY: promises 1 and 2.
     unsafe {
         let call = ParsedCall::parse(input, params, given, look, error, &mut room)?;
-        let ParsedCall { geometry, input, pieces, .. } = &*call;
+        let (geometry, ParsedCall { input, pieces, .. }) = (&{ call.geometry }, &*call);
         input.span(geometry.elements, Argument::Input)?;
         let place = Place::new(geometry, input);
         let given = parse::descriptors(outputs, num_outputs)?;
