@@ -29,7 +29,8 @@ pub(super) unsafe fn copy(transfer: &Transfer<'_>) {
     let rows = usize_of(geometry.outer);
     let step = usize_of(geometry.inner) * (geometry.dtype.bits() / 8) as usize;
     let width = usize_of(geometry.extent) * step;
-    for part in transfer.parts.pieces.iter().filter_map(|piece| transfer.parts.part(piece)) {
+    let parts = &transfer.parts;
+    for part in parts.pieces.iter().filter_map(|piece| parts.part(piece)) {
         let run = usize_of(part.len) * step;
         let (mut source, mut target) =
             (transfer.source.wrapping_add(usize_of(part.offset) * step), part.target);

@@ -194,7 +194,9 @@ fn check_arrays(
                 all_strides = all_strides.hull(strides);
             }
         }
-        if !has_strides && !place.is_none_or(|place| is_view_packed(call, place, output)) {
+        let is_packed =
+            |place: &Place<'_>| place.is_packed(&call.geometry, call.pieces.length(output));
+        if !has_strides && !place.is_none_or(is_packed) {
             return Err(Error::ViewNotPacked { output });
         }
     }
@@ -204,12 +206,6 @@ fn check_arrays(
         return Ok(());
     }
     check_apart(outputs, rank, &call.reads, (hull, are_apart))
-}
-
-/// Returns whether the view of this output is packed.
-#[inline(never)] // few outputs have no strides
-fn is_view_packed(call: &ParsedCall<'_>, place: &Place<'_>, output: usize) -> bool {
-    place.is_packed(&call.geometry, call.pieces.length(output))
 }
 
 /// Checks that shapes and strides, which lie within the hull, overlap nothing else that is in use, nor, if they are not

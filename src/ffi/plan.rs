@@ -178,7 +178,7 @@ pub(crate) unsafe fn make(
 
     let (place, mut bytes) = (Place::new(geometry, input), 0usize);
     for piece in pieces.iter() {
-        let Piece { index, offset, mut len } = piece;
+        let Piece { index, offset, len } = piece;
         let mut record = Record { ahead: UNWANTED, reach: Reach::default() };
         if let Some(checked) = check(piece)? {
             let ahead = place.of(offset, len).ahead as i64;
@@ -186,12 +186,9 @@ pub(crate) unsafe fn make(
             bytes = bytes.saturating_add(usize_of(checked.bytes));
         }
         let is_copied = record.reach.bytes > 0;
-        if !is_copied {
-            len = !len;
-        }
         // SAFETY: promises 1 and 2; there is room for a record and strides of each output.
         unsafe {
-            entry::<i64>(plan, sections.lengths, index).write(len);
+            entry::<i64>(plan, sections.lengths, index).write(if is_copied { len } else { !len });
             entry::<Record>(plan, sections.records, index).write(record);
             if let Some(output) = given.get(index).filter(|_| has_strided_outputs && is_copied) {
                 write_strides(geometry, piece, output, entry(plan, sections.output_strides, 0));
@@ -262,8 +259,8 @@ unsafe fn check_wanted(
     };
     match outputs.get(piece.index).filter(|output| !is_unwanted(output)) {
         None => Ok(None),
-        // SAFETY: promises 1 and 2.
         Some(output) => {
+            // SAFETY: promises 1 and 2.
             unsafe { check_output(geometry, (piece.index, piece.len), output) }.map(Some)
         }
     }
