@@ -42,7 +42,8 @@ impl Pieces<'_> {
     /// Returns the pieces in order.
     #[inline]
     pub(crate) fn iter(&self) -> PieceIter<'_> {
-        PieceIter { pieces: self, next: 0, end: usize_of(self.count()), offset: 0 }
+        let words = if let Self::Words(lengths) = self { lengths } else { &[][..] };
+        PieceIter { pieces: self, words, next: 0, end: usize_of(self.count()), offset: 0 }
     }
 
     /// Returns some of the pieces. To find where the first of them begins, a list is summed up to it.
@@ -90,6 +91,8 @@ fn offset_of_equal(index: usize, size: i64, extent: i64) -> i64 {
 #[derive(Debug, Clone)]
 pub(crate) struct PieceIter<'a> {
     pieces: &'a Pieces<'a>,
+    /// All lengths, if they lie in memory.
+    words: &'a [i64],
     next: usize,
     end: usize,
     offset: i64,
@@ -100,11 +103,11 @@ impl Iterator for PieceIter<'_> {
 
     #[inline]
     fn next(&mut self) -> Option<Piece> {
-        let &mut Self { pieces, next: index, end, offset } = self;
+        let &mut Self { pieces, words, next: index, end, offset } = self;
         if index >= end {
             return None;
         }
-        let len = pieces.length(index);
+        let len = words.get(index).copied().unwrap_or_else(|| pieces.worked_out(index));
         self.next += 1;
         self.offset = offset.wrapping_add(if len < 0 { !len } else { len });
         Some(Piece { index, offset, len })
