@@ -14,8 +14,8 @@ pub struct Lengths<'a> {
     bit_offset: i64,
     /// Bits from one element to the next.
     bit_stride: i64,
-    /// 1 for a scalar.
-    len: i64,
+    /// The number of entries; 1 for a scalar.
+    pub(crate) count: i64,
     is_scalar: bool,
     /// Whether they are Rust integers, of which the operators that take lengths take any type.
     are_rust_integers: bool,
@@ -84,9 +84,9 @@ impl<'a> Lengths<'a> {
         len: Option<i64>,
         dtype: DType,
     ) -> Self {
-        let (is_scalar, len) = (len.is_none(), len.unwrap_or(1));
+        let (is_scalar, count) = (len.is_none(), len.unwrap_or(1));
         let (are_rust_integers, borrowed) = (false, PhantomData);
-        Self { data, bit_offset, bit_stride, len, is_scalar, are_rust_integers, dtype, borrowed }
+        Self { data, bit_offset, bit_stride, count, is_scalar, are_rust_integers, dtype, borrowed }
     }
 
     pub(crate) fn dtype(&self) -> DType {
@@ -100,7 +100,7 @@ impl<'a> Lengths<'a> {
 
     /// Returns the number of entries of a list, `None` for a scalar.
     pub(crate) fn len(&self) -> Option<i64> {
-        (!self.is_scalar).then_some(self.len)
+        (!self.is_scalar).then_some(self.count)
     }
 
     /// Returns whether all entries are one and the same in memory.
@@ -108,14 +108,8 @@ impl<'a> Lengths<'a> {
         self.bit_stride == 0
     }
 
-    /// Returns the number of entries: 1 for a scalar.
-    #[inline]
-    pub(crate) fn count(&self) -> i64 {
-        self.len
-    }
-
     pub(crate) fn is_known(&self) -> bool {
-        !self.data.is_null() || self.len == 0
+        !self.data.is_null() || self.count == 0
     }
 
     /// Returns entry `index`, as [`Lengths::value`] does, or an error.
@@ -131,7 +125,7 @@ impl<'a> Lengths<'a> {
     pub(crate) fn words(&self) -> Option<&'a [i64]> {
         let data = self.data.cast::<i64>();
         let are_words = self.dtype == DType::Int64 && self.bit_stride == i64::from(i64::BITS);
-        let len = usize::try_from(self.len).ok()?;
+        let len = usize::try_from(self.count).ok()?;
         // SAFETY: they are readable by the promise of `from_raw` or of the borrowed slice.
         (are_words && !data.is_null() && data.is_aligned())
             .then(|| unsafe { core::slice::from_raw_parts(data, len) })
@@ -141,15 +135,11 @@ impl<'a> Lengths<'a> {
     /// values known.
     #[inline(always)] // so that lengths need not lie in memory
     pub(crate) fn value(&self, index: i64) -> Option<i64> {
-        debug_assert!(index >= 0 && index < self.len && self.is_known());
+        debug_assert!(index >= 0 && index < self.count && self.is_known());
         let bits = self.bit_offset.wrapping_add(index.wrapping_mul(self.bit_stride));
         // Lengths lie in memory, so their offset in bytes fits.
         #[allow(clippy::cast_possible_truncation)]
         let at = self.data.wrapping_offset((bits >> 3) as isize);
-        if self.dtype == DType::Int64 {
-            // SAFETY: the promise of `from_raw` or of the borrowed slice; no alignment is assumed.
-            return Some(unsafe { at.cast::<i64>().read_unaligned() });
-        }
         converted(self.dtype, at, bits & 7)
     }
 }
@@ -190,6 +180,7 @@ fn converted(dtype: DType, at: *const u8, shift: i64) -> Option<i64> {
         }};
     }
     match dtype {
+        DType::Int64 => Some(number!(i64)),
         DType::Int32 => Some(number!(i32).into()),
         DType::Int16 => Some(number!(i16).into()),
         DType::Int8 => Some(number!(i8).into()),

@@ -17,7 +17,7 @@ pub(crate) struct Piece {
 
 /// The pieces of an axis, in order.
 #[derive(Debug, Clone, Copy)]
-#[repr(C)] // with a tag that is read without arithmetic
+#[repr(C)] // so that the tag has a place of its own
 pub(crate) enum Pieces<'a> {
     /// `size` steps each, as far as the extent goes; then one of what is left, then empty ones. If the size is
     /// [`DIM_UNKNOWN`](crate::DIM_UNKNOWN), so is that of every piece.
@@ -35,7 +35,7 @@ impl Pieces<'_> {
         match *self {
             Self::Words(lengths) => index_of(lengths.len()),
             Self::Equal { count, .. } => count,
-            Self::Listed { ref lengths, .. } => lengths.count(),
+            Self::Listed { ref lengths, .. } => lengths.count,
         }
     }
 
