@@ -167,10 +167,12 @@ fn check_arrays(
     outputs: &[libsplit_tensor],
     place: Option<&Place<'_>>,
 ) -> Result<(), Error> {
-    let rank = call.geometry.output_rank();
+    let (rank, descriptors) = (call.geometry.output_rank(), Span::of_slice(outputs));
     // Most callers keep all shapes together and all strides, or both of each output. Either way, each array lies above
     // or below all shapes before it, and all strides.
     let ([mut shapes, mut all_strides], mut are_apart) = ([Span::NOWHERE; 2], true);
+    let is_clear =
+        |array: Span, others: [Span; 3]| others.into_iter().all(|other| array.is_apart(other));
     for (output, tensor) in outputs.iter().enumerate() {
         if is_unwanted(tensor) {
             continue;
@@ -184,13 +186,13 @@ fn check_arrays(
             // SAFETY: promise 1; nobody keeps it.
             let shape = unsafe { array(tensor.shape, rank, argument, Field::Shape) }?;
             let shape = Span::of_slice(shape);
-            are_apart = are_apart && shape.is_apart(shapes) && shape.is_apart(all_strides);
+            are_apart = are_apart && is_clear(shape, [shapes, all_strides, descriptors]);
             shapes = shapes.hull(shape);
             if has_strides {
                 // SAFETY: as above.
                 let strides = unsafe { array(tensor.strides, rank, argument, Field::Strides) }?;
                 let strides = Span::of_slice(strides);
-                are_apart = are_apart && strides.is_apart(shapes) && strides.is_apart(all_strides);
+                are_apart = are_apart && is_clear(strides, [shapes, all_strides, descriptors]);
                 all_strides = all_strides.hull(strides);
             }
         }
@@ -200,8 +202,7 @@ fn check_arrays(
             return Err(Error::ViewNotPacked { output });
         }
     }
-    let (hull, descriptors) = (shapes.hull(all_strides), Span::of_slice(outputs));
-    are_apart &= shapes.is_apart(descriptors) & all_strides.is_apart(descriptors);
+    let hull = shapes.hull(all_strides);
     if are_apart && call.reads.under(hull.hull(descriptors)).is_none() {
         return Ok(());
     }
