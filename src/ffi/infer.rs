@@ -169,7 +169,7 @@ fn check_arrays(
 ) -> Result<(), Error> {
     let (rank, descriptors) = (call.geometry.output_rank(), Span::of_slice(outputs));
     // Most callers keep all shapes together and all strides, or both of each output. Either way, each array lies above
-    // or below all shapes before it, and all strides.
+    // or below the descriptors, all shapes before it, and all strides.
     let ([mut shapes, mut all_strides], mut are_apart) = ([Span::NOWHERE; 2], true);
     let is_clear =
         |array: Span, others: [Span; 3]| others.into_iter().all(|other| array.is_apart(other));
