@@ -6,6 +6,7 @@ use super::types::{libsplit_dtype, libsplit_error, libsplit_params, libsplit_ten
 use crate::error::{number, Error};
 use crate::geometry::Geometry;
 use crate::overlap::{first_meeting, Numbered};
+use crate::pieces::Piece;
 use crate::place::Place;
 use crate::shape::{bytes_of_bits, rank_number, usize_of, DIM_UNKNOWN};
 use crate::span::Span;
@@ -52,8 +53,8 @@ pub unsafe fn infer(
         }
         // 0 if another extent is not known.
         let step_bits = geometry.outer.max(0) * geometry.inner * i64::from(geometry.dtype.bits());
-        for index in 0..num_outputs {
-            let (output, len) = (outputs.add(index), call.pieces.length(index));
+        for Piece { index, len, .. } in call.pieces.iter() {
+            let output = outputs.add(index);
             if !is_unwanted(&*output) {
                 // All that is known has been found to fit.
                 let bits = step_bits.wrapping_mul(len.max(0));
