@@ -140,7 +140,7 @@ impl<'a> Geometry<'a> {
 /// Returns the products of all extents, of those inward of an axis, and of those outward of it, where an unknown extent
 /// counts as 1. Returns `None` if the bits of all elements cannot be numbered by 63 bits, also if an extent of 0 means
 /// that there are none, because then strides could not be numbered either.
-#[inline]
+#[inline(always)] // once in the library
 pub(crate) fn counts(
     outward: &[i64],
     extent: i64,

@@ -14,8 +14,8 @@ pub struct Lengths<'a> {
     bit_offset: i64,
     /// Bits from one element to the next.
     bit_stride: i64,
-    /// 1 for a scalar.
-    len: i64,
+    /// The number of entries; 1 for a scalar.
+    pub(crate) count: i64,
     is_scalar: bool,
     /// Whether they are Rust integers, of which the operators that take lengths take any type.
     are_rust_integers: bool,
@@ -84,9 +84,9 @@ impl<'a> Lengths<'a> {
         len: Option<i64>,
         dtype: DType,
     ) -> Self {
-        let (is_scalar, len) = (len.is_none(), len.unwrap_or(1));
+        let (is_scalar, count) = (len.is_none(), len.unwrap_or(1));
         let (are_rust_integers, borrowed) = (false, PhantomData);
-        Self { data, bit_offset, bit_stride, len, is_scalar, are_rust_integers, dtype, borrowed }
+        Self { data, bit_offset, bit_stride, count, is_scalar, are_rust_integers, dtype, borrowed }
     }
 
     pub(crate) fn dtype(&self) -> DType {
@@ -100,7 +100,7 @@ impl<'a> Lengths<'a> {
 
     /// Returns the number of entries of a list, `None` for a scalar.
     pub(crate) fn len(&self) -> Option<i64> {
-        (!self.is_scalar).then_some(self.len)
+        (!self.is_scalar).then_some(self.count)
     }
 
     /// Returns whether all entries are one and the same in memory.
@@ -109,10 +109,11 @@ impl<'a> Lengths<'a> {
     }
 
     pub(crate) fn is_known(&self) -> bool {
-        !self.data.is_null() || self.len == 0
+        !self.data.is_null() || self.count == 0
     }
 
     /// Returns entry `index`, as [`Lengths::value`] does, or an error.
+    #[inline(always)] // as below
     pub(crate) fn get(&self, index: i64) -> Result<i64, Error> {
         let not_integer = Error::LengthNotInteger { output: index, dtype: self.dtype };
         self.value(index).ok_or(not_integer)
@@ -124,7 +125,7 @@ impl<'a> Lengths<'a> {
     pub(crate) fn words(&self) -> Option<&'a [i64]> {
         let data = self.data.cast::<i64>();
         let are_words = self.dtype == DType::Int64 && self.bit_stride == i64::from(i64::BITS);
-        let len = usize::try_from(self.len).ok()?;
+        let len = usize::try_from(self.count).ok()?;
         // SAFETY: they are readable by the promise of `from_raw` or of the borrowed slice.
         (are_words && !data.is_null() && data.is_aligned())
             .then(|| unsafe { core::slice::from_raw_parts(data, len) })
@@ -132,39 +133,14 @@ impl<'a> Lengths<'a> {
 
     /// Returns entry `index` if it is a whole number that `i64` can hold. `index` must be below the length, and the
     /// values known.
-    #[inline(never)] // once in the library
+    #[inline(always)] // so that lengths need not lie in memory
     pub(crate) fn value(&self, index: i64) -> Option<i64> {
-        debug_assert!(index >= 0 && index < self.len && self.is_known());
-        // Of types of whole bytes, the first begins at `data`.
+        debug_assert!(index >= 0 && index < self.count && self.is_known());
         let bits = self.bit_offset.wrapping_add(index.wrapping_mul(self.bit_stride));
         // Lengths lie in memory, so their offset in bytes fits.
         #[allow(clippy::cast_possible_truncation)]
-        let (at, shift) = (self.data.wrapping_offset((bits >> 3) as isize), bits & 7);
-        macro_rules! number {
-            ($t:ty) => {{
-                // SAFETY: the promise of `from_raw` or of the borrowed slice; no alignment is assumed.
-                unsafe { at.cast::<$t>().read_unaligned() }
-            }};
-        }
-        match self.dtype {
-            DType::Int64 => Some(number!(i64)),
-            DType::Int32 => Some(number!(i32).into()),
-            DType::Int16 => Some(number!(i16).into()),
-            DType::Int8 => Some(number!(i8).into()),
-            DType::Uint64 => i64::try_from(number!(u64)).ok(),
-            DType::Uint32 => Some(number!(u32).into()),
-            DType::Uint16 => Some(number!(u16).into()),
-            DType::Uint8 => Some(number!(u8).into()),
-            DType::Uint4 => Some(i64::from(number!(u8) >> shift & 0xF)),
-            DType::Uint2 => Some(i64::from(number!(u8) >> shift & 0x3)),
-            // The element's top bit is moved to bit 7, then back with its sign.
-            DType::Int4 => Some(i64::from(number!(i8) << (4 - shift) >> 4)),
-            DType::Int2 => Some(i64::from(number!(i8) << (6 - shift) >> 6)),
-            DType::Float => whole(number!(f32).into()),
-            DType::Double => whole(number!(f64)),
-            DType::Float16 => whole(number!(half::f16).into()),
-            _ => None,
-        }
+        let at = self.data.wrapping_offset((bits >> 3) as isize);
+        converted(self.dtype, at, bits & 7)
     }
 }
 
@@ -191,6 +167,36 @@ impl<'a, T: Length> From<&'a alloc::vec::Vec<T>> for Lengths<'a> {
 impl<'a, T: Length> From<&'a alloc::boxed::Box<[T]>> for Lengths<'a> {
     fn from(lengths: &'a alloc::boxed::Box<[T]>) -> Self {
         Self::list(lengths)
+    }
+}
+
+/// Returns the entry at an address as [`Lengths::value`] does. `shift` is where it begins in its first byte.
+#[inline(never)] // once in the library
+fn converted(dtype: DType, at: *const u8, shift: i64) -> Option<i64> {
+    macro_rules! number {
+        ($t:ty) => {{
+            // SAFETY: the promise of `from_raw` or of the borrowed slice; no alignment is assumed.
+            unsafe { at.cast::<$t>().read_unaligned() }
+        }};
+    }
+    match dtype {
+        DType::Int64 => Some(number!(i64)),
+        DType::Int32 => Some(number!(i32).into()),
+        DType::Int16 => Some(number!(i16).into()),
+        DType::Int8 => Some(number!(i8).into()),
+        DType::Uint64 => i64::try_from(number!(u64)).ok(),
+        DType::Uint32 => Some(number!(u32).into()),
+        DType::Uint16 => Some(number!(u16).into()),
+        DType::Uint8 => Some(number!(u8).into()),
+        DType::Uint4 => Some(i64::from(number!(u8) >> shift & 0xF)),
+        DType::Uint2 => Some(i64::from(number!(u8) >> shift & 0x3)),
+        // The element's top bit is moved to bit 7, then back with its sign.
+        DType::Int4 => Some(i64::from(number!(i8) << (4 - shift) >> 4)),
+        DType::Int2 => Some(i64::from(number!(i8) << (6 - shift) >> 6)),
+        DType::Float => whole(number!(f32).into()),
+        DType::Double => whole(number!(f64)),
+        DType::Float16 => whole(number!(half::f16).into()),
+        _ => None,
     }
 }
 

@@ -78,12 +78,6 @@ impl<'a> Parts<'a> {
         Iter { pieces: self.pieces.iter(), parts: *self }
     }
 
-    /// Shows each part, in order.
-    #[inline]
-    pub(crate) fn each(&self, see: impl FnMut(Part)) {
-        self.iter().for_each(see);
-    }
-
     /// Returns the parts of a range of pieces, which may end past the last one.
     pub(crate) fn some(&self, range: Range<usize>) -> Iter<'a> {
         Iter { pieces: self.pieces.range(range), parts: *self }
@@ -91,15 +85,15 @@ impl<'a> Parts<'a> {
 
     /// Returns a piece as a part, if it is one.
     #[inline]
-    fn part(&self, Piece { index, offset, len }: Piece) -> Option<Part> {
+    pub(crate) fn part(&self, Piece { index, offset, len }: Piece) -> Option<Part> {
         let target = self.targets.get(index);
         (len > 0 && !target.is_null()).then_some(Part { index, offset, len, target })
     }
 
-    /// Returns the part with this index. Its offset means nothing if the pieces are a list of lengths.
+    /// Returns the part with this index, without its offset.
     #[inline]
     pub(crate) fn get(&self, index: usize) -> Option<Part> {
-        self.part(self.pieces.get(index, 0))
+        self.part(Piece { index, offset: 0, len: self.pieces.length(index) })
     }
 }
 
@@ -154,7 +148,7 @@ impl<'a> OutputStrides<'a> {
 /// A checked copy.
 #[derive(Clone, Copy)]
 pub(crate) struct Transfer<'a> {
-    pub geometry: Geometry<'a>,
+    pub geometry: &'a Geometry<'a>,
     /// Address of the input's element [0, …, 0].
     pub source: *const u8,
     /// The input's strides in elements; `None` = packed.
@@ -194,16 +188,9 @@ impl Transfer<'_> {
 }
 
 #[cfg(test)]
-impl Parts<'_> {
-    /// These parts, whose indices do not matter. The memory for them is never freed.
-    pub(crate) fn of(parts: &[Part]) -> Self {
-        use crate::pieces::Record;
-        let record =
-            |part: &Part| Record { offset: part.offset, len: part.len, ..Record::default() };
-        let records = Vec::leak(parts.iter().map(record).collect());
-        let targets = Vec::leak(parts.iter().map(|part| part.target).collect());
-        // SAFETY: they are never freed.
-        let targets = unsafe { Pointers::new(targets.as_ptr(), size_of::<*mut u8>(), parts.len()) };
-        Self { pieces: Box::leak(Box::new(Pieces::Planned(records))), targets }
-    }
+impl Parts<'static> {
+    pub(crate) const NONE: Self = Self {
+        pieces: &Pieces::Words(&[]),
+        targets: Pointers { first: core::ptr::null(), step: 0, len: 0, array: PhantomData },
+    };
 }

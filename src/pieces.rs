@@ -3,8 +3,7 @@
 #![forbid(unsafe_code)]
 
 use crate::lengths::Lengths;
-use crate::shape::{usize_of, DIM_UNKNOWN};
-use crate::tensor::Reach;
+use crate::shape::usize_of;
 use core::ops::Range;
 
 /// One piece: `len` steps of the axis from `offset` on.
@@ -16,47 +15,27 @@ pub(crate) struct Piece {
     pub len: i64,
 }
 
-/// A piece in a plan.
-#[derive(Debug, Clone, Copy, Default)]
-#[repr(C)]
-pub(crate) struct Record {
-    pub offset: i64,
-    /// 0 if there is nothing to copy.
-    pub len: i64,
-    /// Bytes from the input's data to the piece, for views; [`UNWANTED`] if the output is not wanted.
-    pub ahead: i64,
-    /// What the output reaches over.
-    pub reach: Reach,
-}
-
-/// In [`Record::ahead`]: the output is not wanted.
-pub(crate) const UNWANTED: i64 = i64::MIN;
-
 /// The pieces of an axis, in order.
 #[derive(Debug, Clone, Copy)]
+#[repr(C)] // so that the tag has a place of its own
 pub(crate) enum Pieces<'a> {
-    /// `size` steps each, as far as the extent goes; then one of what is left, then empty ones.
+    /// `size` steps each, as far as the extent goes; then one of what is left, then empty ones. If the size is
+    /// [`DIM_UNKNOWN`](crate::DIM_UNKNOWN), so is that of every piece.
     Equal { count: i64, size: i64, extent: i64 },
-    /// As in a list of int64.
+    /// As in a list of int64. In a plan, an entry of `!len`, which is below 0, is a piece of `len` steps that is not
+    /// copied.
     Words(&'a [i64]),
-    /// As in a list of any other type, or one with an entry of -1 (VariadicSplit): that is the `rest`, which may be
-    /// unknown.
-    Listed { lengths: Lengths<'a>, count: i64, rest: Option<i64> },
-    /// This many, of unknown lengths.
-    Unknown { count: i64 },
-    /// As recorded in a plan.
-    Planned(&'a [Record]),
+    /// As in any other list, in which an entry of -1 stands for the `rest`, which may be unknown.
+    Listed { lengths: Lengths<'a>, rest: i64 },
 }
 
 impl Pieces<'_> {
     #[inline]
     pub(crate) fn count(&self) -> i64 {
         match *self {
-            Self::Equal { count, .. } | Self::Listed { count, .. } | Self::Unknown { count } => {
-                count
-            }
             Self::Words(lengths) => index_of(lengths.len()),
-            Self::Planned(records) => index_of(records.len()),
+            Self::Equal { count, .. } => count,
+            Self::Listed { ref lengths, .. } => lengths.count,
         }
     }
 
@@ -70,37 +49,49 @@ impl Pieces<'_> {
     /// Returns some of the pieces. To find where the first of them begins, a list is summed up to it.
     pub(crate) fn range(&self, range: Range<usize>) -> PieceIter<'_> {
         let mut iter = self.iter();
-        if let Self::Listed { .. } | Self::Words(_) = self {
+        if let Self::Equal { size, extent, .. } = *self {
+            iter.offset = offset_of_equal(range.start, size, extent);
+        } else {
             iter.by_ref().take(range.start).for_each(drop);
         }
         PieceIter { next: range.start, end: iter.end.min(range.end), ..iter }
     }
 
-    /// Returns the piece with this index. `offset` is where it begins in a list of lengths; otherwise it is not used.
+    /// Returns the length of the piece with this index.
     #[inline]
-    pub(crate) fn get(&self, index: usize, offset: i64) -> Piece {
-        let (offset, len) = match *self {
-            Self::Equal { size, extent, .. } => {
-                let offset = index_of(index).saturating_mul(size).min(extent);
-                (offset, size.min(extent - offset))
-            }
-            Self::Listed { ref lengths, rest, .. } => match lengths.value(index_of(index)) {
-                Some(len @ 0..) => (offset, len),
-                _ => (offset, rest.unwrap_or(0)),
-            },
-            Self::Words(lengths) => (offset, lengths.get(index).copied().unwrap_or(0)),
-            Self::Unknown { .. } => (offset, DIM_UNKNOWN),
-            Self::Planned(records) => records.get(index).map_or((0, 0), |it| (it.offset, it.len)),
-        };
-        Piece { index, offset, len }
+    pub(crate) fn length(&self, index: usize) -> i64 {
+        match self {
+            Self::Words(lengths) => lengths.get(index).copied().unwrap_or(0),
+            Self::Equal { .. } | Self::Listed { .. } => self.worked_out(index),
+        }
     }
+
+    /// [`Pieces::length`], unless all lengths lie in memory.
+    #[inline(never)] // once in the library
+    fn worked_out(&self, index: usize) -> i64 {
+        match *self {
+            Self::Words(_) => 0,
+            Self::Equal { size, extent, .. } => {
+                size.min(extent - offset_of_equal(index, size, extent))
+            }
+            Self::Listed { ref lengths, rest } => match lengths.value(index_of(index)) {
+                Some(len @ 0..) => len,
+                _ => rest,
+            },
+        }
+    }
+}
+
+/// Returns where one of equal pieces begins.
+fn offset_of_equal(index: usize, size: i64, extent: i64) -> i64 {
+    index_of(index).saturating_mul(size).min(extent)
 }
 
 /// Iterates over pieces.
 #[derive(Debug, Clone)]
 pub(crate) struct PieceIter<'a> {
     pieces: &'a Pieces<'a>,
-    /// The lengths, if they are a list of int64.
+    /// All lengths, if they lie in memory.
     words: &'a [i64],
     next: usize,
     end: usize,
@@ -112,17 +103,14 @@ impl Iterator for PieceIter<'_> {
 
     #[inline]
     fn next(&mut self) -> Option<Piece> {
-        if self.next >= self.end {
+        let &mut Self { pieces, words, next: index, end, offset } = self;
+        if index >= end {
             return None;
         }
-        let &mut Self { pieces, words, next: index, offset, .. } = self;
-        let piece = match words.get(index) {
-            Some(&len) => Piece { index, offset, len },
-            None => pieces.get(index, offset),
-        };
+        let len = words.get(index).copied().unwrap_or_else(|| pieces.worked_out(index));
         self.next += 1;
-        self.offset = piece.offset.wrapping_add(piece.len);
-        Some(piece)
+        self.offset = offset.wrapping_add(if len < 0 { !len } else { len });
+        Some(Piece { index, offset, len })
     }
 }
 

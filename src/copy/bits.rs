@@ -271,7 +271,7 @@ mod tests {
         let transfer = Transfer {
             strides: Some(&strides),
             bit_offset: u32::try_from(first % 8).unwrap(),
-            ..transfer(case.dtype, &shape, case.split, place.wrapping_add(first / 8), &[])
+            ..transfer(case.dtype, &shape, case.split, place.wrapping_add(first / 8))
         };
         let mut call = Call::new(Machine::here(), &transfer, None);
         assert!(call.has_holes || case.far.is_none());

@@ -29,7 +29,8 @@ pub(super) unsafe fn copy(transfer: &Transfer<'_>) {
     let rows = usize_of(geometry.outer);
     let step = usize_of(geometry.inner) * (geometry.dtype.bits() / 8) as usize;
     let width = usize_of(geometry.extent) * step;
-    transfer.parts.each(|part| {
+    let parts = &transfer.parts;
+    for part in parts.pieces.iter().filter_map(|piece| parts.part(piece)) {
         let run = usize_of(part.len) * step;
         let (mut source, mut target) =
             (transfer.source.wrapping_add(usize_of(part.offset) * step), part.target);
@@ -38,5 +39,5 @@ pub(super) unsafe fn copy(transfer: &Transfer<'_>) {
             unsafe { copy(source, target, run) };
             (source, target) = (source.wrapping_add(width), target.wrapping_add(run));
         }
-    });
+    }
 }

@@ -3,7 +3,7 @@
 
 use super::executor::Pool;
 use super::outputs::{check_apart, check_output};
-use super::parse::{self, arrays, is_unwanted, Look, ParsedCall};
+use super::parse::{self, is_unwanted, Look, ParsedCall};
 use super::types::{libsplit_error, libsplit_executor, libsplit_params, libsplit_tensor};
 use crate::copy::{self, Executor};
 use crate::error::Error;
@@ -12,7 +12,7 @@ use crate::parts::{OutputStrides, Parts, Pointers, Transfer};
 use crate::shape::usize_of;
 use crate::span::Span;
 use crate::words::{Argument, Field};
-use core::mem::offset_of;
+use core::mem::{offset_of, MaybeUninit};
 
 /// [`super::libsplit_copy`].
 pub unsafe fn copy(
@@ -23,7 +23,7 @@ pub unsafe fn copy(
     executor: *const libsplit_executor,
     error: *const libsplit_error,
 ) -> Result<(), Error> {
-    let (mut room, given, look) = (None, Some(num_outputs), Look::AtLayout);
+    let (mut room, given, look) = (MaybeUninit::uninit(), Some(num_outputs), Look::AtLayout);
     // SAFETY: promises 1 and 2.
     unsafe {
         let call = ParsedCall::parse(input, params, given, look, error, &mut room)?;
@@ -38,7 +38,6 @@ impl ParsedCall<'_> {
     ///
     /// # Safety
     /// Promises 1 and 2, for what the call's input and the outputs describe.
-    #[inline(never)] // once in the library
     pub(crate) unsafe fn copy(
         &self,
         outputs: &[libsplit_tensor],
@@ -47,11 +46,39 @@ impl ParsedCall<'_> {
         let Self { geometry, pieces, input, reads } = self;
         let source = input.span(geometry.elements, Argument::Input)?;
         geometry.check_addressable()?;
-        // SAFETY: promises 1 and 2.
-        let Seen { trail, array_hull, are_packed, bytes } = unsafe { self.check_each(outputs) }?;
-        let (rank, descriptors) = (geometry.output_rank(), Span::of_slice(outputs));
+        let rank = geometry.output_rank();
+        let (mut trail, mut are_packed, mut bytes) = (Trail::EMPTY, true, 0usize);
+        // Most arrays lie above or below all outputs before them, and most outputs above or below all arrays.
+        let (mut array_hull, mut is_clear) = (Span::NOWHERE, true);
+        for (index, output) in outputs.iter().enumerate() {
+            if is_unwanted(output) {
+                continue;
+            }
+            // SAFETY: promises 1 and 2.
+            let checked = unsafe { check_output(geometry, (index, pieces.length(index)), output) }?;
+            let mut arrays = Span::of_array(output.shape, rank);
+            if !output.strides.is_null() {
+                arrays = arrays.hull(Span::of_array(output.strides, rank));
+            }
+            is_clear = is_clear && arrays.is_apart(trail.hull);
+            array_hull = array_hull.hull(arrays);
+            if checked.reach.bytes == 0 {
+                continue;
+            }
+            let (data, argument) = (output.data.cast::<u8>(), Argument::Output(index));
+            if data.is_null() {
+                return Err(Error::Null { argument, field: Field::Data });
+            }
+            let span = checked.reach.place(data, argument)?;
+            is_clear = is_clear && span.is_apart(array_hull);
+            trail.push(span);
+            are_packed &= checked.is_packed;
+            // All pieces together are as large as the input, which is addressable, apart from bits that fill up their
+            // last bytes.
+            bytes = bytes.wrapping_add(usize_of(checked.bytes));
+        }
         let transfer = Transfer {
-            geometry: *geometry,
+            geometry,
             source: input.data,
             strides: input.strides.filter(|_| bytes > 0 && !input.is_packed()),
             bit_offset: input.bit_offset,
@@ -64,57 +91,13 @@ impl ParsedCall<'_> {
             },
             bytes,
         };
-        check_apart(&transfer, trail, source, reads, descriptors)?;
-        if !trail.hull.is_apart(array_hull) && !ascend(outputs, &transfer) {
+        check_apart(&transfer, trail, source, reads, Span::of_slice(outputs))?;
+        if !is_clear {
             check_arrays(outputs, &transfer, trail.hull)?;
         }
         // SAFETY: promise 5.
         unsafe { copy::run(&transfer, executor) }
     }
-
-    /// Checks each output for itself.
-    ///
-    /// # Safety
-    /// Promises 1 and 2.
-    #[inline(never)] // for its stack
-    unsafe fn check_each(&self, outputs: &[libsplit_tensor]) -> Result<Seen, Error> {
-        let (geometry, rank) = (&self.geometry, self.geometry.output_rank());
-        let (mut trail, mut array_hull) = (Trail::EMPTY, Span::NOWHERE);
-        let (mut are_packed, mut bytes) = (true, 0usize);
-        for (piece, output) in self.pieces.iter().zip(outputs) {
-            if is_unwanted(output) {
-                continue;
-            }
-            // SAFETY: promises 1 and 2.
-            let checked = unsafe { check_output(geometry, piece, output) }?;
-            let [shape, strides] = arrays(output, rank);
-            array_hull = array_hull.hull(shape);
-            if !output.strides.is_null() {
-                array_hull = array_hull.hull(strides);
-            }
-            if checked.reach.bytes == 0 {
-                continue;
-            }
-            let (data, argument) = (output.data.cast::<u8>(), Argument::Output(piece.index));
-            if data.is_null() {
-                return Err(Error::Null { argument, field: Field::Data });
-            }
-            trail.push(checked.reach.place(data, argument)?);
-            are_packed &= checked.is_packed;
-            // All pieces together are as large as the input, which is addressable, apart from bits that fill up their
-            // last bytes.
-            bytes = bytes.wrapping_add(usize_of(checked.bytes));
-        }
-        Ok(Seen { trail, array_hull, are_packed, bytes })
-    }
-}
-
-/// What has been found out about all outputs of a copy together.
-struct Seen {
-    trail: Trail,
-    array_hull: Span,
-    are_packed: bool,
-    bytes: usize,
 }
 
 /// Returns a field of all descriptors, `offset` bytes from the start of each.
@@ -122,14 +105,6 @@ fn fields<T>(outputs: &[libsplit_tensor], offset: usize) -> Pointers<'_, T> {
     let first = outputs.as_ptr().wrapping_byte_add(offset);
     // SAFETY: as many descriptors are borrowed.
     unsafe { Pointers::new(first.cast(), size_of::<libsplit_tensor>(), outputs.len()) }
-}
-
-/// Returns whether the descriptors, then the arrays and the elements of each output in turn, each lie above or below
-/// all those before them, as they do if each was allocated when it was needed.
-#[inline(never)]
-fn ascend(outputs: &[libsplit_tensor], transfer: &Transfer<'_>) -> bool {
-    let rank = transfer.geometry.output_rank();
-    parse::trail(outputs, rank, |index| transfer.written(index)).is_apart
 }
 
 /// Checks that no output overlaps the shape or strides of any output.

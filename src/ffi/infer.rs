@@ -1,15 +1,17 @@
 //! `count`, `infer` and `view`: all outputs are checked, and then they are filled in.
 
-use super::parse::{self, array, array_span, arrays, checked, is_unwanted, Look, ParsedCall};
+use super::parse::{self, array, array_span, checked, is_unwanted, Look, ParsedCall};
 use super::reads::Reads;
 use super::types::{libsplit_dtype, libsplit_error, libsplit_params, libsplit_tensor};
 use crate::error::{number, Error};
 use crate::geometry::Geometry;
-use crate::overlap::{first_meeting, Numbered, Trail};
+use crate::overlap::{first_meeting, Numbered};
+use crate::pieces::Piece;
 use crate::place::Place;
 use crate::shape::{bytes_of_bits, rank_number, usize_of, DIM_UNKNOWN};
 use crate::span::Span;
 use crate::words::{Argument, Field};
+use core::mem::MaybeUninit;
 use core::ptr::null;
 use core::slice;
 
@@ -21,7 +23,7 @@ pub unsafe fn count(
 ) -> Result<(), Error> {
     // SAFETY: promise 1.
     unsafe {
-        let mut room = None;
+        let mut room = MaybeUninit::uninit();
         let call = ParsedCall::parse(input, params, None, Look::AtShape, null(), &mut room)?;
         checked(count, Argument::Count)?;
         let pieces = usize::try_from(call.pieces.count());
@@ -39,27 +41,26 @@ pub unsafe fn infer(
     num_outputs: usize,
     error: *const libsplit_error,
 ) -> Result<(), Error> {
-    let (mut room, given, look) = (None, Some(num_outputs), Look::AtShape);
+    let (mut room, given, look) = (MaybeUninit::uninit(), Some(num_outputs), Look::AtShape);
     // SAFETY: promises 1 and 2.
     unsafe {
         let call = ParsedCall::parse(input, params, given, look, error, &mut room)?;
         let geometry = &{ call.geometry };
         let given = parse::descriptors(outputs, num_outputs)?;
-        check_room(call, given, None)?;
-        check_apart(given, geometry.output_rank(), &call.reads)?;
+        check_arrays(call, given, None)?;
         if geometry.extent == DIM_UNKNOWN || usize::BITS < i64::BITS {
             check_sizes(call)?;
         }
         // 0 if another extent is not known.
         let step_bits = geometry.outer.max(0) * geometry.inner * i64::from(geometry.dtype.bits());
-        for piece in call.pieces.iter() {
-            let output = outputs.add(piece.index);
+        for Piece { index, len, .. } in call.pieces.iter() {
+            let output = outputs.add(index);
             if !is_unwanted(&*output) {
                 // All that is known has been found to fit.
-                let bits = step_bits.wrapping_mul(piece.len.max(0));
+                let bits = step_bits.wrapping_mul(len.max(0));
                 (*output).data_bytes = usize_of(bytes_of_bits(bits));
                 (*output).bit_offset = 0;
-                fill(geometry, piece.len, None, piece.len, output);
+                fill(geometry, len, None, len, output);
             }
         }
     }
@@ -74,16 +75,15 @@ pub unsafe fn view(
     num_outputs: usize,
     error: *const libsplit_error,
 ) -> Result<(), Error> {
-    let (mut room, given, look) = (None, Some(num_outputs), Look::AtLayout);
+    let (mut room, given, look) = (MaybeUninit::uninit(), Some(num_outputs), Look::AtLayout);
     // SAFETY: promises 1 and 2.
     unsafe {
         let call = ParsedCall::parse(input, params, given, look, error, &mut room)?;
-        let ParsedCall { geometry, input, pieces, reads } = &*call;
+        let (geometry, ParsedCall { input, pieces, .. }) = (&{ call.geometry }, &*call);
         input.span(geometry.elements, Argument::Input)?;
         let place = Place::new(geometry, input);
         let given = parse::descriptors(outputs, num_outputs)?;
-        check_room(call, given, Some(&place))?;
-        check_apart(given, geometry.output_rank(), reads)?;
+        check_arrays(call, given, Some(&place))?;
         for piece in pieces.iter() {
             let output = outputs.add(piece.index);
             if !is_unwanted(&*output) {
@@ -161,14 +161,19 @@ fn check_sizes(call: &ParsedCall<'_>) -> Result<(), Error> {
 }
 
 /// Checks that every wanted output has an array for its shape that is long enough, and one for its strides or, if it is
-/// to be a view, a packed piece.
+/// to be a view, a packed piece. Checks that these arrays overlap nothing else that is in use, nor each other.
 #[inline]
-fn check_room(
+fn check_arrays(
     call: &ParsedCall<'_>,
     outputs: &[libsplit_tensor],
     place: Option<&Place<'_>>,
 ) -> Result<(), Error> {
-    let rank = call.geometry.output_rank();
+    let (rank, descriptors) = (call.geometry.output_rank(), Span::of_slice(outputs));
+    // Most callers keep all shapes together and all strides, or both of each output. Either way, each array lies above
+    // or below the descriptors, all shapes before it, and all strides.
+    let ([mut shapes, mut all_strides], mut are_apart) = ([Span::NOWHERE; 2], true);
+    let is_clear =
+        |array: Span, others: [Span; 3]| others.into_iter().all(|other| array.is_apart(other));
     for (output, tensor) in outputs.iter().enumerate() {
         if is_unwanted(tensor) {
             continue;
@@ -178,35 +183,44 @@ fn check_room(
             return Err(Error::Capacity { output, expected, actual });
         }
         let (argument, has_strides) = (Argument::Output(output), !tensor.strides.is_null());
-        // SAFETY: promise 1; nobody keeps them.
-        unsafe {
-            if rank > 0 {
-                array(tensor.shape, rank, argument, Field::Shape)?;
-                if has_strides {
-                    array(tensor.strides, rank, argument, Field::Strides)?;
-                }
+        if rank > 0 {
+            // SAFETY: promise 1; nobody keeps it.
+            let shape = unsafe { array(tensor.shape, rank, argument, Field::Shape) }?;
+            let shape = Span::of_slice(shape);
+            are_apart = are_apart && is_clear(shape, [shapes, all_strides, descriptors]);
+            shapes = shapes.hull(shape);
+            if has_strides {
+                // SAFETY: as above.
+                let strides = unsafe { array(tensor.strides, rank, argument, Field::Strides) }?;
+                let strides = Span::of_slice(strides);
+                are_apart = are_apart && is_clear(strides, [shapes, all_strides, descriptors]);
+                all_strides = all_strides.hull(strides);
             }
         }
-        if !has_strides && !place.is_none_or(|place| is_view_packed(call, place, output)) {
+        let is_packed =
+            |place: &Place<'_>| place.is_packed(&call.geometry, call.pieces.length(output));
+        if !has_strides && !place.is_none_or(is_packed) {
             return Err(Error::ViewNotPacked { output });
         }
     }
-    Ok(())
-}
-
-/// Returns whether the view of this output is packed.
-#[inline(never)] // few outputs have no strides
-fn is_view_packed(call: &ParsedCall<'_>, place: &Place<'_>, output: usize) -> bool {
-    place.is_packed(&call.geometry, call.pieces.get(output, 0).len)
-}
-
-/// Checks that shapes and strides overlap nothing else that is in use, nor each other.
-fn check_apart(outputs: &[libsplit_tensor], rank: usize, reads: &Reads<'_>) -> Result<(), Error> {
-    let descriptors = Span::of_slice(outputs);
-    let (hull, are_apart) = hull_of_arrays(outputs, rank);
-    if are_apart && reads.under(hull.hull(descriptors)).is_none() {
+    let hull = shapes.hull(all_strides);
+    if are_apart && call.reads.under(hull.hull(descriptors)).is_none() {
         return Ok(());
     }
+    check_apart(outputs, rank, &call.reads, (hull, are_apart))
+}
+
+/// Checks that shapes and strides, which lie within the hull, overlap nothing else that is in use, nor, if they are not
+/// known to be apart, each other.
+#[cold]
+#[inline(never)]
+fn check_apart(
+    outputs: &[libsplit_tensor],
+    rank: usize,
+    reads: &Reads<'_>,
+    (hull, are_apart): (Span, bool),
+) -> Result<(), Error> {
+    let descriptors = Span::of_slice(outputs);
     if let Some(other) = reads.under(descriptors) {
         return Err(Error::ArrayOverlap { argument: Argument::Outputs, other });
     }
@@ -228,26 +242,4 @@ fn check_apart(outputs: &[libsplit_tensor], rank: usize, reads: &Reads<'_>) -> R
         None => Ok(()),
         Some((at, other)) => clash(at, Argument::Output(other / 2)),
     }
-}
-
-/// Returns the hull of all shapes and strides, and whether they are easily seen to be apart from each other and from
-/// the descriptors: in the order of outputs, or all shapes and all strides for themselves.
-#[inline(never)] // once in the library
-fn hull_of_arrays(outputs: &[libsplit_tensor], rank: usize) -> (Span, bool) {
-    let all = parse::trail(outputs, rank, |_| Span::NOWHERE);
-    if all.is_apart {
-        return (all.hull, true);
-    }
-    let [mut shapes, mut strides] = [Trail::EMPTY; 2];
-    for output in outputs {
-        let [shape, stride] = arrays(output, rank);
-        shapes.push(shape);
-        strides.push(stride);
-    }
-    let hull = shapes.hull.hull(strides.hull);
-    let are_apart = shapes.is_apart
-        && strides.is_apart
-        && shapes.hull.is_apart(strides.hull)
-        && hull.is_apart(Span::of_slice(outputs));
-    (hull, are_apart)
 }

@@ -9,7 +9,6 @@ use crate::geometry::Geometry;
 use crate::overlap::lattice::{meet, Answer, Lattice, BUDGET};
 use crate::overlap::{self, first_meeting, Clash, Numbered, See, Spans, Tensors, Trail};
 use crate::parts::Transfer;
-use crate::pieces::Piece;
 use crate::shape::{self, rank_number};
 use crate::span::Span;
 use crate::tensor::Reach;
@@ -32,14 +31,14 @@ pub(super) struct Checked {
 #[inline]
 pub(super) unsafe fn check_output(
     geometry: &Geometry<'_>,
-    piece: Piece,
+    (index, len): (usize, i64),
     output: &libsplit_tensor,
 ) -> Result<Checked, Error> {
     // SAFETY: promises 1 and 2.
     unsafe {
-        match packed(geometry, piece.len, output) {
+        match packed(geometry, len, output) {
             Some(bytes) => Ok(Checked { reach: Reach { low: 0, bytes }, bytes, is_packed: true }),
-            None => check_closely(geometry, piece, output),
+            None => check_closely(geometry, (index, len), output),
         }
     }
 }
@@ -92,13 +91,13 @@ unsafe fn packed(geometry: &Geometry<'_>, len: i64, output: &libsplit_tensor) ->
 #[inline(never)]
 unsafe fn check_closely(
     geometry: &Geometry<'_>,
-    piece: Piece,
+    (index, len): (usize, i64),
     output: &libsplit_tensor,
 ) -> Result<Checked, Error> {
-    let argument = Argument::Output(piece.index);
+    let argument = Argument::Output(index);
     // SAFETY: promises 1 and 2.
     let tensor = unsafe { tensor_of(output, Look::AtLayout, argument) }?;
-    let output = piece.index;
+    let output = index;
     if tensor.dtype != geometry.dtype {
         let (expected, actual) = (geometry.dtype as i64, tensor.dtype as i64);
         return Err(Error::OutputDType { output, expected, actual });
@@ -111,9 +110,7 @@ unsafe fn check_closely(
             Error::OutputRankDropped { output, expected, actual }
         });
     }
-    for (axis, (expected, &actual)) in
-        geometry.output_shape(piece.len).zip(tensor.shape).enumerate()
-    {
+    for (axis, (expected, &actual)) in geometry.output_shape(len).zip(tensor.shape).enumerate() {
         if expected != actual {
             return Err(Error::OutputShape { output, axis, expected, actual });
         }
@@ -122,7 +119,7 @@ unsafe fn check_closely(
         let actual = tensor.bit_offset.into();
         return Err(Error::BitOffsetNotZero { argument, expected: 0, actual });
     }
-    let elements = geometry.piece_elements(piece.len);
+    let elements = geometry.piece_elements(len);
     if elements == 0 {
         return Ok(Checked { reach: Reach::default(), bytes: 0, is_packed: true });
     }

@@ -12,7 +12,6 @@ use crate::error::{number, Error};
 use crate::geometry::Geometry;
 use crate::lengths::Lengths;
 use crate::operator::Operator;
-use crate::overlap::Trail;
 use crate::pieces::Pieces;
 use crate::rules::Request;
 use crate::shape::MAX_RANK;
@@ -53,7 +52,7 @@ impl<'a> ParsedCall<'a> {
 }
 
 impl ParsedCall<'_> {
-    /// Parses a call and plans its split. The result is built in `room` and stays there, because it is large. `outputs`
+    /// Parses a call and plans its split. The result is written to `room` part by part, because it is large. `outputs`
     /// is the number of outputs that the caller gave; `error` counts as memory that is read.
     ///
     /// # Safety
@@ -65,44 +64,49 @@ impl ParsedCall<'_> {
         outputs: Option<usize>,
         look: Look,
         error: *const libsplit_error,
-        room: &mut Option<Self>,
+        room: &mut MaybeUninit<Self>,
     ) -> Result<&mut Self, Error> {
-        let mut reads = Reads::NOTHING;
-        // SAFETY: promise 1.
-        let (given, params_bytes) = unsafe { versioned(params, Argument::Params, FIRST_PARAMS) }?;
-        reads.request.1 = Span::of_bytes(params, params_bytes);
-        let operator = operator(&given)?;
-        check_flags(Argument::Params, given.flags, LIBSPLIT_FLAG_CLAMP_UNEVEN)?;
+        let call = room.as_mut_ptr();
+        // SAFETY: promise 1; every field of the call has been written when it is returned.
+        unsafe {
+            let (given, params_bytes) = versioned(params, Argument::Params, FIRST_PARAMS)?;
+            let operator = operator(&given)?;
+            check_flags(Argument::Params, given.flags, LIBSPLIT_FLAG_CLAMP_UNEVEN)?;
 
-        // SAFETY: promise 1.
-        let described = unsafe { &*checked(input, Argument::Input)? };
-        // SAFETY: promise 1.
-        let input = unsafe { tensor_of(described, look, Argument::Input) }?;
-        reads.input = Some(described);
+            let described = &*checked(input, Argument::Input)?;
+            let input = tensor_of(described, look, Argument::Input)?;
+            (&raw mut (*call).input).write(input);
+            (&raw mut (*call).reads).write(Reads {
+                request: (Argument::Params, Span::of_bytes(params, params_bytes)),
+                input: Some(described),
+                error: error_span(error),
+                ..Reads::NOTHING
+            });
 
-        let mut request = Request {
-            operator,
-            axis: given.axis,
-            lengths: None,
-            num_outputs: given.num_outputs,
-            keepdims: given.keepdims != 0,
-            clamp_uneven: given.flags & LIBSPLIT_FLAG_CLAMP_UNEVEN != 0,
-            may_be_unknown: look == Look::AtShape,
-            outputs,
-        };
-        let has_lengths = !given.split.is_null();
-        let geometry = Geometry::new(&request, has_lengths, input.dtype, input.shape)?;
-        if has_lengths {
-            // SAFETY: promise 1.
-            let split = unsafe { &*checked(given.split, Argument::Lengths)? };
-            // SAFETY: promise 1.
-            let (lengths, span) = unsafe { lengths_of(split) }?;
-            request.lengths = Some(lengths);
-            (reads.split, reads.lengths) = (Some(split), span);
+            let mut request = Request {
+                operator,
+                axis: given.axis,
+                lengths: None,
+                num_outputs: given.num_outputs,
+                keepdims: given.keepdims != 0,
+                clamp_uneven: given.flags & LIBSPLIT_FLAG_CLAMP_UNEVEN != 0,
+                may_be_unknown: look == Look::AtShape,
+                outputs,
+            };
+            let has_lengths = !given.split.is_null();
+            let geometry = Geometry::new(&request, has_lengths, input.dtype, input.shape)?;
+            (&raw mut (*call).geometry).write(geometry);
+            if has_lengths {
+                let split = &*checked(given.split, Argument::Lengths)?;
+                let (lengths, span) = lengths_of(split)?;
+                request.lengths = Some(lengths);
+                (*call).reads.split = Some(split);
+                (*call).reads.lengths = span;
+            }
+            let pieces = request.pieces(input.dtype, geometry.extent)?;
+            (&raw mut (*call).pieces).write(pieces);
+            Ok(room.assume_init_mut())
         }
-        let pieces = request.pieces(input.dtype, geometry.extent)?;
-        reads.error = error_span(error);
-        Ok(room.insert(Self { input, geometry, pieces, reads }))
     }
 }
 
@@ -340,28 +344,6 @@ pub(super) fn arrays(output: &libsplit_tensor, rank: usize) -> [Span; 2] {
 pub(super) fn array_span(outputs: &[libsplit_tensor], array: usize, rank: usize) -> Span {
     let arrays = outputs.get(array / 2).map(|output| arrays(output, rank));
     arrays.and_then(|arrays| arrays.get(array % 2).copied()).unwrap_or(Span::NOWHERE)
-}
-
-/// Pushes the descriptors, then the shape, the strides and `more` of each output in turn. Stops at the first that lies
-/// neither above nor below all those before it.
-#[inline]
-pub(super) fn trail(
-    outputs: &[libsplit_tensor],
-    rank: usize,
-    more: impl Fn(usize) -> Span,
-) -> Trail {
-    let mut trail = Trail::EMPTY;
-    trail.push(Span::of_slice(outputs));
-    for (index, output) in outputs.iter().enumerate() {
-        let [shape, strides] = arrays(output, rank);
-        for span in [shape, strides, more(index)] {
-            trail.push(span);
-        }
-        if !trail.is_apart {
-            break;
-        }
-    }
-    trail
 }
 
 /// Returns whether a descriptor is all zero: an output that the caller does not want.

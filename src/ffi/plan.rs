@@ -4,7 +4,8 @@
 //! | array | entries | what |
 //! |---|---|---|
 //! | shape, strides | rank each | the input's |
-//! | records | one an output | the piece, where it lies in the input, and what its output reaches over |
+//! | lengths | one an output | of pieces, as [`Pieces::Words`] has them |
+//! | records | one an output | where the piece lies in the input, and what its output reaches over |
 //! | output strides | rank an output | of outputs that are not packed |
 //!
 //! Promises are those of [`super`].
@@ -26,13 +27,14 @@ use crate::error::Error;
 use crate::geometry::Geometry;
 use crate::overlap::Trail;
 use crate::parts::{OutputStrides, Parts, Pointers, Transfer};
-use crate::pieces::{Piece, Pieces, Record, UNWANTED};
+use crate::pieces::{Piece, Pieces};
 use crate::place::Place;
 use crate::shape::{usize_of, MAX_RANK};
 use crate::span::Span;
 use crate::tensor::Reach;
 use crate::text::Text;
 use crate::words::{Argument, Field};
+use core::mem::MaybeUninit;
 use core::ptr::{null, NonNull};
 use core::slice;
 
@@ -48,6 +50,19 @@ const MAGIC: u64 = {
     let hash = and(and(and(0x811C_9DC5, libsplit_version()), layout), kind);
     (u32::from_be_bytes(*b"splt") as u64) << 32 | hash as u64
 };
+
+/// An output of a plan.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Record {
+    /// Bytes from the input's data to the piece, for views; [`UNWANTED`] if the output is not wanted.
+    ahead: i64,
+    /// What the output reaches over; nothing if nothing is copied to it.
+    reach: Reach,
+}
+
+/// In [`Record::ahead`]: the output is not wanted.
+const UNWANTED: i64 = i64::MIN;
 
 #[derive(Clone, Copy)]
 #[repr(C)]
@@ -74,6 +89,7 @@ struct Head {
 struct Sections {
     shape: usize,
     strides: usize,
+    lengths: usize,
     records: usize,
     output_strides: usize,
     end: usize,
@@ -86,11 +102,12 @@ impl Sections {
         let axes = if outputs == 0 { 0 } else { rank * size_of::<i64>() };
         let shape = size_of::<Head>();
         let strides = shape + axes;
-        let records = strides + axes;
+        let lengths = strides + axes;
+        let records = lengths.checked_add(outputs.checked_mul(size_of::<i64>())?)?;
         let output_strides = records.checked_add(outputs.checked_mul(size_of::<Record>())?)?;
         let end = output_strides.checked_add(outputs.checked_mul(axes)?)?;
         let fits = (1..=MAX_RANK).contains(&rank) && end <= isize::MAX.unsigned_abs();
-        fits.then_some(Self { shape, strides, records, output_strides, end })
+        fits.then_some(Self { shape, strides, lengths, records, output_strides, end })
     }
 }
 
@@ -109,7 +126,7 @@ pub unsafe fn plan_init(
     num_outputs: usize,
     error: *const libsplit_error,
 ) -> Result<(), Error> {
-    let (mut room, given, look) = (None, Some(num_outputs), Look::AtLayout);
+    let (mut room, given, look) = (MaybeUninit::uninit(), Some(num_outputs), Look::AtLayout);
     // SAFETY: promises 1 and 2.
     unsafe {
         let call = ParsedCall::parse(input, params, given, look, error, &mut room)?;
@@ -161,19 +178,19 @@ pub(crate) unsafe fn make(
 
     let (place, mut bytes) = (Place::new(geometry, input), 0usize);
     for piece in pieces.iter() {
-        let (index, offset) = (piece.index, piece.offset);
-        let mut record = Record { offset, ahead: UNWANTED, ..Record::default() };
+        let Piece { index, offset, len } = piece;
+        let mut record = Record { ahead: UNWANTED, reach: Reach::default() };
         if let Some(checked) = check(piece)? {
-            record.ahead = place.of(offset, piece.len).ahead as i64;
-            record.len = if checked.bytes > 0 { piece.len } else { 0 };
-            record.reach = checked.reach;
+            let ahead = place.of(offset, len).ahead as i64;
+            record = Record { ahead, reach: checked.reach };
             bytes = bytes.saturating_add(usize_of(checked.bytes));
         }
+        let is_copied = record.reach.bytes > 0;
         // SAFETY: promises 1 and 2; there is room for a record and strides of each output.
         unsafe {
+            entry::<i64>(plan, sections.lengths, index).write(if is_copied { len } else { !len });
             entry::<Record>(plan, sections.records, index).write(record);
-            if let Some(output) = given.get(index).filter(|_| has_strided_outputs && record.len > 0)
-            {
+            if let Some(output) = given.get(index).filter(|_| has_strided_outputs && is_copied) {
                 write_strides(geometry, piece, output, entry(plan, sections.output_strides, 0));
             }
         }
@@ -242,8 +259,10 @@ unsafe fn check_wanted(
     };
     match outputs.get(piece.index).filter(|output| !is_unwanted(output)) {
         None => Ok(None),
-        // SAFETY: promises 1 and 2.
-        Some(output) => unsafe { check_output(geometry, piece, output) }.map(Some),
+        Some(output) => {
+            // SAFETY: promises 1 and 2.
+            unsafe { check_output(geometry, (piece.index, piece.len), output) }.map(Some)
+        }
     }
 }
 
@@ -328,6 +347,15 @@ impl<'a> Planned<'a> {
         self.array(self.head.sections.records, self.head.num_outputs)
     }
 
+    /// Returns the shape of the input, and the pieces.
+    #[inline]
+    fn split(&self) -> (Geometry<'a>, Pieces<'a>) {
+        let &Head { geometry, rank, sections, num_outputs, .. } = self.head;
+        let shape = self.array(sections.shape, rank);
+        let lengths = self.array(sections.lengths, num_outputs);
+        (Geometry { shape, ..geometry }, Pieces::Words(lengths))
+    }
+
     /// Checks the address of the input. Returns its memory, which is nowhere if it has no elements.
     fn input(&self, input: *const u8) -> Result<Span, Error> {
         let Some(reach) = self.head.reach else { return Ok(Span::NOWHERE) };
@@ -339,15 +367,16 @@ impl<'a> Planned<'a> {
 
     /// Returns the copy that the plan describes, in the form that the engine takes.
     #[inline]
-    fn transfer(
+    fn transfer<'b>(
         &self,
         source: *const u8,
-        pieces: &'a Pieces<'a>,
-        targets: Pointers<'a, u8>,
-    ) -> Transfer<'a> {
+        (geometry, pieces): &'b (Geometry<'a>, Pieces<'a>),
+        targets: Pointers<'b, u8>,
+    ) -> Transfer<'b>
+    where
+        'a: 'b,
+    {
         let &Head { rank, sections, num_outputs, .. } = self.head;
-        let shape = self.array(sections.shape, rank);
-        let geometry = Geometry { shape, ..self.head.geometry };
         Transfer {
             geometry,
             source,
@@ -383,7 +412,7 @@ impl<'a> Planned<'a> {
         let source = self.input(input)?;
         let mut trail = Trail::EMPTY;
         for (index, record) in self.records().iter().enumerate() {
-            if record.len > 0 {
+            if record.reach.bytes > 0 {
                 // SAFETY: promise 1.
                 let (argument, target) = (Argument::Output(index), unsafe { *outputs.add(index) });
                 if target.is_null() {
@@ -392,10 +421,10 @@ impl<'a> Planned<'a> {
                 trail.push(record.reach.place(target, argument)?);
             }
         }
-        let (pieces, count) = (Pieces::Planned(self.records()), self.head.num_outputs);
+        let (split, count) = (self.split(), self.head.num_outputs);
         // SAFETY: promise 1.
         let targets = unsafe { Pointers::new(outputs, size_of::<*mut u8>(), count) };
-        let transfer = self.transfer(input, &pieces, targets);
+        let transfer = self.transfer(input, &split, targets);
         check_apart(&transfer, trail, source, reads, Span::of_array(outputs, count))?;
         // SAFETY: promise 5.
         unsafe { copy::run(&transfer, executor) }
@@ -466,11 +495,11 @@ pub(crate) unsafe fn describe(plan: *const libsplit_plan, buffer: *mut u8, size:
         // SAFETY: as many bytes are there; nobody else has them.
         _ => unsafe { slice::from_raw_parts_mut(buffer, size) },
     };
-    let (somewhere, pieces) = (NonNull::dangling().as_ptr(), Pieces::Planned(planned.records()));
+    let (somewhere, split) = (NonNull::dangling().as_ptr(), planned.split());
     // SAFETY: the same pointer for all outputs, as no address matters.
     let targets = unsafe { Pointers::new(&raw const somewhere, 0, planned.head.num_outputs) };
     let mut text = Text::new(room);
-    let transfer = planned.transfer(null(), &pieces, targets);
+    let transfer = planned.transfer(null(), &split, targets);
     describe::plan(&transfer, &mut text);
     copy::describe(&transfer, &mut text);
     text.end()

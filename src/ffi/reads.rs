@@ -1,6 +1,5 @@
 //! The memory that a call reads, which nothing that it writes may overlap.
 
-use super::parse::arrays;
 use super::types::libsplit_tensor;
 use crate::overlap::Spans;
 use crate::span::Span;
@@ -35,8 +34,12 @@ impl Reads<'_> {
         let is_over_tensor = |tensor: Option<&libsplit_tensor>| {
             tensor.is_some_and(|tensor| {
                 // The rank has been checked. Strides that are never read still belong to the caller.
-                let [shape, strides] = arrays(tensor, usize::try_from(tensor.rank).unwrap_or(0));
-                is_over(Span::of(tensor)) || is_over(shape) || is_over(strides)
+                let rank = usize::try_from(tensor.rank).unwrap_or(0);
+                let is_over_array =
+                    |array: *mut i64| !array.is_null() && is_over(Span::of_array(array, rank));
+                is_over(Span::of(tensor))
+                    || is_over_array(tensor.shape)
+                    || is_over_array(tensor.strides)
             })
         };
         let (request, place) = self.request;

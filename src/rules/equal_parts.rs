@@ -32,7 +32,7 @@ pub(super) fn pieces<'a>(
     };
     request.check_parts(count)?;
     if extent == DIM_UNKNOWN {
-        return Ok(Pieces::Unknown { count });
+        return request.unknown(count);
     }
     let size = div_ceil(extent, count);
     // At most (count - 1) * (extent / count + 1), which is below extent + count.

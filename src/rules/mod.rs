@@ -15,8 +15,8 @@ use crate::error::Error;
 use crate::lengths::Lengths;
 use crate::operator::{EqualParts, Operator, Rules};
 use crate::pieces::Pieces;
+use crate::shape::DIM_UNKNOWN;
 use crate::words::Argument;
-use lengths_list::MinusOne;
 
 /// What the caller asks of an operator, apart from the input.
 #[derive(Debug, Clone, Copy)]
@@ -42,38 +42,37 @@ impl<'a> Request<'a> {
     /// Makes the pieces of an axis. Checks the lengths, or the number of parts.
     #[inline(always)] // it is large to return
     pub(crate) fn pieces(&self, dtype: DType, extent: i64) -> Result<Pieces<'a>, Error> {
-        match (self.operator.rules(), &self.lengths) {
-            (Rules::Split(equal), None) => equal_parts::pieces(self, equal, extent),
-            (Rules::Split(equal), Some(lengths)) => {
-                let (operator, actual) = (self.operator, self.num_outputs);
-                if equal == EqualParts::LastSmaller && actual != 0 {
+        let (operator, rules, lengths) =
+            (self.operator, self.operator.rules(), self.lengths.as_ref());
+        if let Some(lengths) = lengths {
+            match rules {
+                Rules::Parts => return Err(Error::LengthsRefused { operator }),
+                Rules::Split(EqualParts::LastSmaller) if self.num_outputs != 0 => {
+                    let actual = self.num_outputs;
                     return Err(Error::LengthsAndNumOutputs { operator, expected: 0, actual });
                 }
-                self.check_type_of(lengths, dtype)?;
-                if lengths.len() == Some(0) {
-                    return Err(Error::NoLengths { expected: 1, actual: 0 });
+                Rules::Split(_) | Rules::Sequence | Rules::Variadic => {
+                    self.check_type_of(lengths, dtype)?;
                 }
-                lengths_list::pieces(self, lengths, extent, MinusOne::Refused)
             }
-            (Rules::Sequence, None) => split_to_sequence::chunks(self, 1, extent),
-            (Rules::Sequence, Some(lengths)) => {
-                self.check_type_of(lengths, dtype)?;
-                if lengths.len().is_none() {
-                    return split_to_sequence::chunks_of(self, lengths, extent);
-                }
-                lengths_list::pieces(self, lengths, extent, MinusOne::Refused)
+            if lengths.len() == Some(0) && matches!(rules, Rules::Split(_)) {
+                return Err(Error::NoLengths { expected: 1, actual: 0 });
             }
-            (Rules::Variadic, None) => Err(Error::LengthsAbsent { operator: self.operator }),
-            (Rules::Variadic, Some(lengths)) => {
-                self.check_type_of(lengths, dtype)?;
-                lengths_list::pieces(self, lengths, extent, MinusOne::Rest)
+            if lengths.len().is_some() || rules != Rules::Sequence {
+                return lengths_list::pieces(self, lengths, extent, rules == Rules::Variadic);
             }
-            (Rules::Parts, None) => equal_parts::pieces(self, EqualParts::Exact, extent),
-            (Rules::Parts, Some(_)) => Err(Error::LengthsRefused { operator: self.operator }),
         }
+        let equal = match rules {
+            Rules::Split(equal) => equal,
+            Rules::Parts => EqualParts::Exact,
+            Rules::Sequence => return split_to_sequence::chunks(self, lengths, extent),
+            Rules::Variadic => return Err(Error::LengthsAbsent { operator }),
+        };
+        equal_parts::pieces(self, equal, extent)
     }
 
     /// Checks that the lengths are of a type that the operator takes.
+    #[inline(always)] // so that a request need not lie in memory
     fn check_type_of(&self, lengths: &Lengths<'_>, input: DType) -> Result<(), Error> {
         let (operator, actual) = (self.operator, lengths.dtype());
         let (is_taken, expected) = operator.takes_lengths(actual, input);
@@ -85,7 +84,7 @@ impl<'a> Request<'a> {
 
     /// Checks that the number of outputs that were given, and `num_outputs` if there is one, agree with `count`. This
     /// comes before any loop over the pieces, so that absurd numbers are refused at once.
-    #[inline]
+    #[inline(always)] // as above
     fn check_count(&self, count: i64) -> Result<(), Error> {
         let operator = self.operator;
         if self.num_outputs != 0 && self.num_outputs != count {
@@ -113,9 +112,10 @@ impl<'a> Request<'a> {
     }
 
     /// Makes pieces of unknown lengths, if these are allowed.
+    #[inline(always)] // as above
     fn unknown<'b>(&self, count: i64) -> Result<Pieces<'b>, Error> {
         if self.may_be_unknown {
-            return Ok(Pieces::Unknown { count });
+            return Ok(Pieces::Equal { count, size: DIM_UNKNOWN, extent: 0 });
         }
         Err(Error::LengthsUnknown)
     }

@@ -12,48 +12,43 @@ use crate::pieces::Pieces;
 use crate::shape::DIM_UNKNOWN;
 use crate::words::Argument;
 
-/// Makes pieces of the length that a scalar gives.
-pub(super) fn chunks_of<'a>(
-    request: &Request<'_>,
-    length: &Lengths<'_>,
-    extent: i64,
-) -> Result<Pieces<'a>, Error> {
-    if !length.is_known() {
-        return unknown(request, Argument::Lengths);
-    }
-    match length.get(0)? {
-        size @ 1.. => chunks(request, size, extent),
-        actual => Err(Error::ScalarNotPositive { expected: 1, actual }),
-    }
-}
-
-/// Makes pieces of one length.
+/// Makes pieces of the length that a scalar gives, or else of length 1.
 pub(super) fn chunks<'a>(
     request: &Request<'_>,
-    size: i64,
+    length: Option<&Lengths<'_>>,
     extent: i64,
 ) -> Result<Pieces<'a>, Error> {
+    let size = match length {
+        None => 1,
+        Some(length) if !length.is_known() => {
+            return request.unknown(count_given(request, Argument::Lengths)?);
+        }
+        Some(length) => match length.get(0)? {
+            size @ 1.. => size,
+            actual => return Err(Error::ScalarNotPositive { expected: 1, actual }),
+        },
+    };
     if extent == DIM_UNKNOWN {
-        let pieces = unknown(request, Argument::InputShape)?;
+        let count = count_given(request, Argument::InputShape)?;
+        if size != 1 {
+            return request.unknown(count);
+        }
         // As many pieces of 1 as there are outputs.
-        let Pieces::Unknown { count } = pieces else { return Ok(pieces) };
-        return Ok(if size == 1 { Pieces::Equal { count, size, extent: count } } else { pieces });
+        return Ok(Pieces::Equal { count, size, extent: count });
     }
     let count = if size == 1 { extent } else { div_ceil(extent, size) };
     request.check_count(count)?;
     Ok(Pieces::Equal { count, size, extent })
 }
 
-/// Makes as many pieces as the caller says there are, because `argument` is not known yet.
-fn unknown<'a>(request: &Request<'_>, argument: Argument) -> Result<Pieces<'a>, Error> {
+/// Returns the number of pieces as the caller gives it, because `argument` is not known yet.
+#[inline(always)] // so that a request need not lie in memory
+fn count_given(request: &Request<'_>, argument: Argument) -> Result<i64, Error> {
     let given = request.outputs.and_then(|outputs| i64::try_from(outputs).ok());
-    match given.or(Some(request.num_outputs).filter(|count| *count > 0)) {
-        Some(count) => {
-            request.check_count(count)?;
-            request.unknown(count)
-        }
-        None => Err(Error::CountUnknown { argument }),
-    }
+    let count = given.or(Some(request.num_outputs).filter(|count| *count > 0));
+    let count = count.ok_or(Error::CountUnknown { argument })?;
+    request.check_count(count)?;
+    Ok(count)
 }
 
 /// Returns whether the pieces lose the axis: `keepdims` counts only if lengths are absent.
