@@ -322,15 +322,8 @@ impl Call {
                 let source = piece.wrapping_offset(from.wrapping_mul(group.cast_signed()));
                 let target = target.wrapping_add(all.at + group * unit * units);
                 let to = unit.cast_signed();
-                let runs = Runs {
-                    source,
-                    target,
-                    run: unit,
-                    count: units,
-                    from: apart,
-                    to,
-                    readable_end: source,
-                };
+                let one = Runs::one(source, target, unit);
+                let runs = Runs { count: units, from: apart, to, ..one };
                 // SAFETY: within the groups.
                 unsafe { (self.machine.kernels.copy_runs)(&runs) };
             }

@@ -52,8 +52,8 @@ pub(super) fn of_runs(call: &Call, unit: usize, are_packed: bool) -> usize {
     stage + div(LINE_BYTES * RUN_COST * unit.div_ceil(32), unit)
 }
 
-/// Makes a program and returns its cost; `None` if there is none, if units are too few or too long for one, or if it costs
-/// no less than the limit.
+/// Makes a program and returns its cost; `None` if there is none that costs less than the limit, or if units are too few
+/// or too long for one.
 pub(super) fn make_program(
     call: &Call,
     program: &mut Program,

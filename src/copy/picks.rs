@@ -32,7 +32,7 @@ struct Origins {
 impl Origins {
     const NONE: Self = Self { bytes: [0; LINE_BYTES], count: 0, lowest: 0 };
 
-    /// Finds those of the lane that begins at a byte of a turn; returns `None` if they are too far apart.
+    /// Finds the origins of the lane that begins at a byte of a turn; returns `None` if they are too far apart.
     fn find(&mut self, program: &Program, begin: usize) -> Option<()> {
         self.count = program.bytes().saturating_sub(begin).min(program.register.window);
         self.lowest = i32::MAX;
@@ -127,8 +127,8 @@ impl Program {
         }
     }
 
-    /// Returns where the window begins that a byte of the input is read from. If rows leave no gaps, windows follow
-    /// each other from the lowest byte of the lane on, so that pieces share them; otherwise it begins at the byte.
+    /// Returns where the window begins that a byte of the input is read from. If rows leave no long gaps, windows
+    /// follow each other from the lowest byte of the lane on, so that pieces share them; otherwise it begins at the byte.
     fn window_of(&self, from: isize, origins: &Origins) -> isize {
         let Self { group, pieces, apart, register, .. } = *self;
         if group.units > 1 || !self.is_dense(pieces) {

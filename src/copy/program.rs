@@ -109,7 +109,7 @@ pub(super) struct Program {
 }
 
 impl Program {
-    #[inline(always)] // it is large to return
+    #[inline(always)] // it is too large to return cheaply
     pub(super) fn new() -> Self {
         Self {
             group: Group { unit: 0, units: 0, apart: 0, from: 0 },
@@ -187,7 +187,7 @@ impl Program {
         register: Register,
         (past, limit): (bool, usize),
     ) -> bool {
-        (self.register, self.picks_words) = (register, false);
+        (self.register, self.picks_words, self.groups) = (register, false, 0);
         if register.window == 0 {
             return false;
         }
@@ -259,22 +259,26 @@ impl Program {
 
     /// Returns how many windows a set has at least, if its registers are filled.
     fn least_windows(&self) -> usize {
-        let Self { group, pieces, register, .. } = *self;
-        if group.units > 1 {
+        let Self { group: Group { unit, units, from, .. }, pieces, apart, register, .. } = *self;
+        if units > 1 {
             return 1;
         }
-        let rows = div_ceil(register.window, group.unit).min(self.groups);
-        let from = group.from.unsigned_abs();
-        if self.is_dense(pieces) {
-            let beside = if self.apart == group.unit.cast_signed() { pieces } else { 1 };
-            div_ceil((rows - 1) * from + beside * group.unit, register.window)
+        let bytes = register.window.min(self.bytes());
+        let (rows, from) = (div_ceil(bytes, unit), from.unsigned_abs());
+        let beside = if apart == unit.cast_signed() { pieces } else { 1 };
+        // No window within the reach of a lane lies in a gap.
+        if self.is_dense(pieces)
+            && unit.max(from.saturating_sub(beside * unit) + 1) <= register.window
+        {
+            let last = bytes - (rows - 1) * unit;
+            div_ceil((rows - 1) * from + (beside - 1) * unit + last, register.window)
         } else {
             rows
         }
     }
 
-    /// Fills all sets, each with `registers` registers of a piece. Returns whether they have room, and cost less than the
-    /// limit. Most that have not, or do not, are known before they are filled.
+    /// Fills all sets, each with `registers` registers of a piece. Returns whether they have room and cost less than
+    /// the limit. Most failures are detected before anything is filled.
     fn fill(&mut self, registers: usize, limit: usize) -> bool {
         let (windows, sets) = (self.least_windows(), div_ceil(self.registers, registers));
         let all = self.pieces * self.registers;

@@ -368,7 +368,7 @@ struct Bands<'a> {
 }
 
 impl<'a> Bands<'a> {
-    #[inline(always)] // it is large to return
+    #[inline(always)] // it is too large to return cheaply
     fn new(program: &'a mut Program) -> Self {
         Self {
             list: [Band::NONE; MAX_BANDS],

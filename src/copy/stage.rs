@@ -32,7 +32,7 @@ pub(super) struct Stages {
 }
 
 impl Stages {
-    #[inline(always)] // it is large to return
+    #[inline(always)] // it is too large to return cheaply
     pub(super) fn new() -> Self {
         Self {
             buffer: Buffer([const { MaybeUninit::uninit() }; STAGES_BYTES]),
