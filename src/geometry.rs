@@ -31,7 +31,7 @@ pub(crate) struct Geometry<'a> {
 
 impl<'a> Geometry<'a> {
     /// Checks type and shape of an input, and the axis. The lengths do not matter, only whether there are any.
-    #[inline(always)] // it is large to return
+    #[inline(always)] // it is too large to return cheaply
     pub(crate) fn new(
         request: &Request<'_>,
         has_lengths: bool,

@@ -85,7 +85,7 @@ impl<'a> Parts<'a> {
 
     /// Returns a piece as a part, if it is one.
     #[inline]
-    pub(crate) fn part(&self, Piece { index, offset, len }: Piece) -> Option<Part> {
+    fn part(&self, Piece { index, offset, len }: Piece) -> Option<Part> {
         let target = self.targets.get(index);
         (len > 0 && !target.is_null()).then_some(Part { index, offset, len, target })
     }

@@ -17,10 +17,6 @@ impl Vector for __m512i {
     }
     #[inline(always)]
     unsafe fn load_lanes(source: *const u8, step: isize) -> Self {
-        if step == LANE_BYTES.cast_signed() {
-            // SAFETY: the caller's promise.
-            return unsafe { Self::load(source) };
-        }
         // SAFETY: the caller's promise.
         unsafe {
             let lane = |number: isize| {

@@ -29,15 +29,19 @@ pub(super) struct Costs {
 impl Costs {
     /// Returns the cheapest method.
     pub(super) fn best(&self) -> Method {
-        let transpose = self.transpose.unwrap_or(usize::MAX);
-        let shuffle = self.shuffle.unwrap_or(usize::MAX);
-        if shuffle < self.runs.min(transpose) {
+        let without_program = self.without_program();
+        if self.shuffle.is_some_and(|shuffle| shuffle < without_program) {
             Method::Shuffle
-        } else if transpose < self.runs {
+        } else if without_program < self.runs {
             Method::Transpose
         } else {
             Method::Runs
         }
+    }
+
+    /// Returns the cost of the cheapest method but a program, which must cost less than that.
+    pub(super) fn without_program(&self) -> usize {
+        self.transpose.unwrap_or(usize::MAX).min(self.runs)
     }
 }
 

@@ -26,28 +26,29 @@ impl Program {
         }
     }
 
-    /// Returns what it costs to pick words, for as few units as fill registers, each with a window of its own; huge if
-    /// such a program has no room. Makes this its turn.
-    pub(super) fn cost_of_words(&mut self, kernels: &Kernels) -> usize {
+    /// Sets the turn to as few units as fill registers of words. Returns whether there is room for a window for each.
+    pub(super) fn set_turn_of_words(&mut self, kernels: &Kernels) -> bool {
         let (Group { unit, units, .. }, register) = (self.group, kernels.words);
         let twos = unit.trailing_zeros().min(register.bytes.trailing_zeros());
         let (windows, outputs) = (register.bytes >> twos, unit >> twos);
         let has_room = windows <= MAX_WINDOWS_OF_SET[0] && outputs <= MAX_OUTPUTS;
-        if register.window <= unit || units > 1 || !has_room {
-            return usize::MAX;
-        }
         (self.groups, self.registers, self.register) = (windows, outputs, register);
         (self.pieces, self.picks_words) = (1, true);
+        register.window > unit && units == 1 && has_room
+    }
+
+    /// Returns what it costs to pick words by such a turn.
+    pub(super) fn cost_of_words(&self) -> usize {
         let picks = |output| {
-            let (first, last) = share_of(output, outputs, windows);
+            let (first, last) = share_of(output, self.registers, self.groups);
             last - first
         };
-        self.cost_of(windows, (0..outputs).map(picks).sum(), 1)
+        self.cost_of(self.groups, (0..self.registers).map(picks).sum(), 1)
     }
 
     /// Makes a program that picks words, for which there is room.
     pub(super) fn make_words(&mut self, kernels: &Kernels) {
-        self.cost_of_words(kernels);
+        self.set_turn_of_words(kernels);
         let (Group { unit, from, .. }, register) = (self.group, self.register);
         (self.set_count, self.window_count, self.high) = (1, self.groups, 0);
         for (number, slot) in (0isize..).zip(self.windows.iter_mut().take(self.groups)) {

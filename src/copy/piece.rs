@@ -61,7 +61,7 @@ impl Choice {
             (group_of(nest), (1, 0))
         };
         choice.axes = axes;
-        let limit = choice.costs.runs.min(choice.costs.transpose.unwrap_or(usize::MAX));
+        let limit = choice.costs.without_program();
         let shuffle = cost::make_program(call, program, group, pieces, count, limit);
         choice.costs.shuffle = shuffle.filter(|_| axes == 2 || inner.extent >= program.groups);
         choice.by_columns &= choice.costs.best() == Method::Shuffle;

@@ -170,7 +170,8 @@ impl Program {
         if group.bytes() == 0 {
             return false;
         }
-        let words = if past { usize::MAX } else { self.cost_of_words(kernels) };
+        let can_pick_words = !past && self.set_turn_of_words(kernels);
+        let words = if can_pick_words { self.cost_of_words() } else { usize::MAX };
         let limit_of_sets = limit.min(words.saturating_add(1));
         let are_made = self.make_sets(pieces, kernels.register, (past, limit_of_sets));
         if !are_made && words < limit {

@@ -350,10 +350,11 @@ impl Band {
         Self { offset: 0, apart: 0, run: 0, targets: 0..0, costs }
     };
 
+    /// Returns whether a program that was made for another band makes this one, too.
     fn is_made_by(&self, program: &Program) -> bool {
         let is_alike = program.group.unit == self.run
             && (program.apart == self.apart || self.targets.len() == 1);
-        program.groups > 0 && is_alike && program.pieces <= self.targets.len()
+        is_alike && program.pieces <= self.targets.len()
     }
 }
 
@@ -429,12 +430,13 @@ fn costs_of(rows: &Rows, band: &Band, program: &mut Program) -> Costs {
         None
     };
     let runs = cost::of_runs(call, band.run, true);
-    let shuffle = if program.groups == 0 {
+    let mut costs = Costs { runs, shuffle: None, transpose };
+    costs.shuffle = if program.groups == 0 {
         let (group, pieces) = (Group::of_units(band.run, from), (columns, band.apart));
-        let limit = runs.min(transpose.unwrap_or(usize::MAX));
+        let limit = costs.without_program();
         cost::make_program(call, program, group, pieces, rows.row.extent, limit)
     } else {
         band.is_made_by(program).then(|| cost::of_program(call, program))
     };
-    Costs { runs, shuffle, transpose }
+    costs
 }

@@ -29,8 +29,7 @@ pub(super) unsafe fn copy(transfer: &Transfer<'_>) {
     let rows = usize_of(geometry.outer);
     let step = usize_of(geometry.inner) * (geometry.dtype.bits() / 8) as usize;
     let width = usize_of(geometry.extent) * step;
-    let parts = &transfer.parts;
-    for part in parts.pieces.iter().filter_map(|piece| parts.part(piece)) {
+    for part in transfer.parts.iter() {
         let run = usize_of(part.len) * step;
         let (mut source, mut target) =
             (transfer.source.wrapping_add(usize_of(part.offset) * step), part.target);

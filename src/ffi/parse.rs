@@ -148,7 +148,7 @@ pub(super) fn check_flags(argument: Argument, flags: u32, known: u32) -> Result<
 ///
 /// # Safety
 /// Promise 1.
-#[inline(always)] // it is large to return
+#[inline(always)] // it is too large to return cheaply
 unsafe fn lengths_of<'a>(split: &libsplit_tensor) -> Result<(Lengths<'a>, Span), Error> {
     let argument = Argument::Lengths;
     // SAFETY: promise 1.

@@ -10,7 +10,7 @@ use crate::words::Argument;
 
 /// Makes the pieces that a list gives, in which one entry may be -1, for what the others leave, if `takes_rest`. Checks
 /// that it is a list, and fits the extent.
-#[inline(always)] // it is large to return
+#[inline(always)] // it is too large to return cheaply
 pub(super) fn pieces<'a>(
     request: &Request<'_>,
     lengths: &Lengths<'a>,

@@ -40,7 +40,7 @@ pub(crate) const MAX_OUTPUTS: i64 = i32::MAX as i64;
 
 impl<'a> Request<'a> {
     /// Makes the pieces of an axis. Checks the lengths, or the number of parts.
-    #[inline(always)] // it is large to return
+    #[inline(always)] // it is too large to return cheaply
     pub(crate) fn pieces(&self, dtype: DType, extent: i64) -> Result<Pieces<'a>, Error> {
         let (operator, rules, lengths) =
             (self.operator, self.operator.rules(), self.lengths.as_ref());
