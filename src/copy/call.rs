@@ -343,7 +343,7 @@ impl Call {
         let [through, by_lines] = self.machine.kernels.transpose(block);
         // SAFETY: the caller's promise.
         unsafe {
-            if self.past && block.rows * block.tile.unit >= 2 * LINE_BYTES && block.begins_lines() {
+            if self.past && block.rows * block.unit >= 2 * LINE_BYTES && block.begins_lines() {
                 through(&block.skip(by_lines(block)));
             } else {
                 through(block);

@@ -11,7 +11,7 @@ use super::nest::{Axis, Nest};
 use super::program::{Group, Program};
 use super::runs::Runs;
 use super::stage::Stages;
-use super::tile::{Block, Tile, MAX_COLUMNS};
+use super::tile::{Block, MAX_COLUMNS};
 use super::vector::LINE_BYTES;
 use crate::math::{div, next_multiple};
 use core::ptr::null_mut;
@@ -49,8 +49,7 @@ impl Choice {
         let mut columns = 1;
         if let Some(crossing) = nest.axes().iter().take(outer).position(is_crossing) {
             columns = nest.axes().get(crossing).map_or(0, |axis| axis.extent);
-            choice.costs.transpose =
-                cost::of_transpose(call, unit, columns, inner.from, inner.extent);
+            choice.costs.transpose = cost::of_transpose(call, unit, columns, inner.extent);
             choice.crossing = crossing;
             choice.by_columns = columns <= MAX_COLUMNS && inner.extent >= MANY_ROWS;
         }
@@ -214,12 +213,11 @@ impl Mover<'_> {
                         .wrapping_offset(rows.from.wrapping_mul(row.cast_signed()))
                         .wrapping_add(column * unit);
                     let targets = targets.get(..count).unwrap_or_default();
-                    let Some(tile) = Tile::new(unit, count, rows.from) else { return };
                     let readable_end = call.readable_end(source, some, rows.from, count * unit);
                     let (from, rows, at) = (rows.from, some, row * unit);
                     // SAFETY: the caller's promise.
                     unsafe {
-                        let block = Block { source, from, rows, targets, at, readable_end, tile };
+                        let block = Block { source, unit, from, rows, targets, at, readable_end };
                         call.transpose(&block);
                     };
                     column += count;

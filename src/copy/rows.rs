@@ -15,7 +15,7 @@ use super::nest::{Axis, Nest};
 use super::program::{Group, Program};
 use super::runs::Runs;
 use super::stage::Stages;
-use super::tile::{Block, Tile, MAX_COLUMNS};
+use super::tile::{Block, MAX_COLUMNS};
 use super::vector::LINE_BYTES;
 use crate::math::{div, div_rem, isize_of, next_multiple};
 use crate::parts::{Iter, Part, Transfer};
@@ -305,9 +305,15 @@ impl Rows {
                         self.call.shuffle(&shuffle, stages);
                     }
                     Method::Transpose => {
-                        let Some(tile) = Tile::new(run, targets.len(), from) else { continue };
-                        let block =
-                            Block { source, from, rows: count, targets, at, readable_end, tile };
+                        let block = Block {
+                            source,
+                            unit: run,
+                            from,
+                            rows: count,
+                            targets,
+                            at,
+                            readable_end,
+                        };
                         self.call.transpose(&block);
                     }
                     Method::Runs => {
@@ -424,11 +430,8 @@ impl<'a> Bands<'a> {
 fn costs_of(rows: &Rows, band: &Band, program: &mut Program) -> Costs {
     let (call, columns, from) = (&rows.call, band.targets.len(), rows.row.from);
     let are_beside = band.apart == band.run.cast_signed();
-    let transpose = if are_beside {
-        cost::of_transpose(call, band.run, columns, from, rows.count)
-    } else {
-        None
-    };
+    let transpose =
+        if are_beside { cost::of_transpose(call, band.run, columns, rows.count) } else { None };
     let runs = cost::of_runs(call, band.run, true);
     let mut costs = Costs { runs, shuffle: None, transpose };
     costs.shuffle = if program.groups == 0 {
