@@ -2,8 +2,9 @@
 
 #![allow(clippy::similar_names)] // one target, and targets
 
-use super::call::{units_to_line, Call, Shuffle};
+use super::call::{units_to_line, Call};
 use super::cost::{self, Costs, Method};
+use super::groups::Groups;
 use super::machine::{
     BLOCK_BYTES, CALL_COST, COLUMN_BYTES, LEAST_BYTES, MANY_ROWS, PREFETCH_BYTES,
 };
@@ -125,9 +126,6 @@ impl Mover<'_> {
     }
 
     /// Copies unit by unit.
-    ///
-    /// # Safety
-    /// As [`Mover::copy`].
     unsafe fn copy_runs(&mut self, nest: &mut Nest) {
         let run = nest.unit;
         let inner = nest.pop();
@@ -145,9 +143,6 @@ impl Mover<'_> {
     }
 
     /// Copies by a program.
-    ///
-    /// # Safety
-    /// As [`Mover::copy`].
     unsafe fn shuffle(&mut self, nest: &mut Nest) {
         let &mut Self { call, choice, program, ref mut stages } = self;
         let columns =
@@ -172,7 +167,7 @@ impl Mover<'_> {
             let mut targets = [null_mut(); MAX_COLUMNS];
             columns.targets(target, &mut targets);
             let targets = targets.get(..columns.extent).unwrap_or_default();
-            let shuffle = Shuffle {
+            let shuffle = Groups {
                 program,
                 source,
                 targets,
@@ -189,9 +184,6 @@ impl Mover<'_> {
     }
 
     /// Transposes the innermost axis with the one along which units are contiguous in the input.
-    ///
-    /// # Safety
-    /// As [`Mover::copy`].
     unsafe fn transpose(&mut self, nest: &mut Nest) {
         let unit = nest.unit;
         let rows = nest.pop();
@@ -229,7 +221,7 @@ impl Mover<'_> {
                     // SAFETY: the caller's promise.
                     unsafe {
                         let block = Block { source, unit, from, rows, targets, at, readable_end };
-                        call.transpose(&block);
+                        call.machine.kernels.transpose(&block, call.past);
                     };
                     column += count;
                 }

@@ -82,40 +82,9 @@ impl Block<'_> {
     }
 }
 
-/// Copies a block unit by unit.
-///
-/// # Safety
-/// As the module says.
-#[inline(never)] // once in the library
-pub(super) unsafe fn by_units(block: &Block<'_>) -> usize {
-    macro_rules! units {
-        ($n:literal) => {
-            for (column, target) in block.targets.iter().enumerate() {
-                let mut target = target.wrapping_add(block.at).cast::<[u8; $n]>();
-                let mut source = block.source.wrapping_add(column * $n);
-                for _ in 0..block.rows {
-                    target.write_unaligned(source.cast::<[u8; $n]>().read_unaligned());
-                    (source, target) =
-                        (opaque(source.wrapping_offset(block.from)), target.wrapping_add(1));
-                }
-            }
-        };
-    }
-    // SAFETY: the caller's promise.
-    unsafe {
-        match block.unit {
-            1 => units!(1),
-            2 => units!(2),
-            4 => units!(4),
-            8 => units!(8),
-            _ => units!(16),
-        }
-    }
-    block.rows
-}
-
-/// Transposes a block in registers. `U` is the bytes of a unit, `K` the columns of a lane. The last rows are done together with some that are done already; what is too little for a register is done by single
-/// lanes, and what is too little for those, unit by unit.
+/// Transposes a block in registers. `U` is the bytes of a unit, `K` the columns of a lane. The last rows are done
+/// together with some that are done already; what is too little for a register is done by lanes, and what is too little
+/// for those is left. Returns how many rows are done.
 ///
 /// # Safety
 /// As the module says.
@@ -139,11 +108,8 @@ pub(super) unsafe fn transpose<V: Vector, const U: usize, const K: usize>(
             row_of_lanes::<V, U, K>(&block.skip(begin));
             done = begin + K;
         }
-        if done < block.rows {
-            by_units(&block.skip(done));
-        }
     }
-    block.rows
+    done
 }
 
 /// Transposes as many rows as a register takes, in all columns.
@@ -414,8 +380,7 @@ mod tests {
             let block = Block { source, unit, from, rows, targets, at: 0, readable_end };
             // SAFETY: the input and the outputs are as long as the block says.
             unsafe {
-                let [through, by_lines] = kernels.transpose(&block);
-                through(&if past { block.skip(by_lines(&block)) } else { block });
+                kernels.transpose(&block, past);
             };
             let mut expected = vec![UNTOUCHED; output.len()];
             for row in 0..rows {
