@@ -8,7 +8,6 @@
 //! For everything unsafe here: the units must be readable and writable, and the CPU must have the features of the
 //! level. A fence must follow what goes past the caches.
 
-use super::machine::PREFETCH_BYTES;
 use super::opaque::opaque;
 use super::vector::{Vector, LANE_BYTES, LINE_BYTES};
 use crate::math::{div, div_ceil};
@@ -299,21 +298,14 @@ pub(super) unsafe fn by_lines<V: Vector, const U: usize, const K: usize>(
 unsafe fn lines<V: Vector, const U: usize, const K: usize>(block: &Block<'_>) {
     let columns = block.targets.len();
     let each = V::BYTES / U;
-    // Rows that share lines prefetch lines some way ahead; others prefetch the rows that come next.
-    let is_dense = (0..LINE_BYTES.cast_signed()).contains(&block.from);
-    let (next, step, count) = if is_dense {
-        let lines = block.rows * block.from.unsigned_abs() / LINE_BYTES;
-        (block.source.wrapping_add(PREFETCH_BYTES), LINE_BYTES.cast_signed(), lines)
-    } else {
-        (block.row(block.rows), block.from, block.rows)
-    };
     let mut column = 0;
     while column < columns {
+        // The rows that come next are prefetched, a line of each at a time.
         if (column * block.unit).is_multiple_of(LINE_BYTES) {
-            let mut next = next.wrapping_add(column * block.unit);
-            for _ in 0..count {
+            let mut next = block.row(block.rows).wrapping_add(column * block.unit);
+            for _ in 0..block.rows {
                 V::prefetch_later(next);
-                next = opaque(next.wrapping_offset(step));
+                next = opaque(next.wrapping_offset(block.from));
             }
         }
         let (mut done, mut end) = (0, column);
