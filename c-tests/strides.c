@@ -582,8 +582,86 @@ static void test_packing_yuyv(void) {
     check_yuyv(1080, 1920, 0);
 }
 
+enum { FEW_ROWS_MARGIN = 512 };
+
+/* A piece of few rows beside one of many, with every second element of the rows. */
+struct few_rows {
+    libsplit_dtype dtype;
+    int64_t rows[2], columns, pitch;
+    int with_tasks;
+};
+
+/* Returns how many bytes of an output are wrong, or have changed around it. */
+static int64_t count_wrong_bytes(const struct few_rows *few, const unsigned char *input,
+                                 const unsigned char *output, int64_t first, int64_t rows) {
+    size_t size = libsplit_dtype_bits(few->dtype) / 8, at = 0;
+    int64_t wrong = 0;
+    for (; at < FEW_ROWS_MARGIN; at++)
+        wrong += output[at] != 0xA5;
+    for (int64_t row = first; row < first + rows; row++) {
+        const unsigned char *from = input + (size_t)(row * few->pitch) * size;
+        for (int64_t column = 0; column < few->columns; column++, from += size)
+            for (size_t byte = 0; byte < size; byte++)
+                wrong += output[at++] != *from++;
+    }
+    for (size_t end = at + FEW_ROWS_MARGIN; at < end; at++)
+        wrong += output[at] != 0xA5;
+    return wrong;
+}
+
+static void check_few_rows(const struct few_rows *few) {
+    CHECK_CASE("few rows: %s, %d and %d rows of %d, %s", libsplit_dtype_name(few->dtype),
+               (int)few->rows[0], (int)few->rows[1], (int)few->columns,
+               few->with_tasks ? "tasks" : "one task");
+    int64_t shape[2] = {few->rows[0] + few->rows[1], few->columns}, strides[2] = {few->pitch, 2};
+    int64_t lengths[2] = {few->rows[0], -1}, count = 2, shapes[2][2];
+    size_t size = libsplit_dtype_bits(few->dtype) / 8;
+    size_t bytes = (size_t)(shape[0] * few->pitch) * size;
+    unsigned char *source = malloc(bytes), *targets[2];
+    for (size_t i = 0; i < bytes; i++)
+        source[i] = (unsigned char)(i * 73 + i / 251);
+    libsplit_tensor split = packed(LIBSPLIT_DTYPE_INT64, lengths, 1, &count);
+    libsplit_tensor input = packed(few->dtype, source, 2, shape), outputs[2];
+    input.strides = strides;
+    for (int i = 0; i < 2; i++) {
+        size_t room = (size_t)(few->rows[i] * few->columns) * size + 2 * FEW_ROWS_MARGIN;
+        targets[i] = malloc(room);
+        memset(targets[i], 0xA5, room);
+        shapes[i][0] = few->rows[i];
+        shapes[i][1] = few->columns;
+        outputs[i] = packed(few->dtype, targets[i] + FEW_ROWS_MARGIN, 2, shapes[i]);
+    }
+    libsplit_params params = LIBSPLIT_PARAMS_INIT(LIBSPLIT_OP_OPENVINO_VARIADIC_SPLIT, 1);
+    params.split = &split;
+    libsplit_executor executor = LIBSPLIT_EXECUTOR_INIT(run_in_order, NULL);
+    CHECK_OK(libsplit_copy(&input, &params, outputs, 2, few->with_tasks ? &executor : NULL, NULL));
+    CHECK_EQ_INT(count_wrong_bytes(few, source, targets[0], 0, few->rows[0]), 0);
+    CHECK_EQ_INT(count_wrong_bytes(few, source, targets[1], few->rows[0], few->rows[1]), 0);
+    for (int i = 0; i < 2; i++)
+        free(targets[i]);
+    free(source);
+}
+
+/* Rounds and tasks take a few bytes of the first piece at a time, and end within its rows. */
+static void test_few_rows_beside_many(void) {
+    static const libsplit_dtype few_dtypes[] = {LIBSPLIT_DTYPE_UINT8, LIBSPLIT_DTYPE_FLOAT};
+    static const int64_t widths[] = {37, 64, 96, 128, 256};
+    for (size_t t = 0; t < sizeof few_dtypes / sizeof *few_dtypes; t++)
+        for (size_t w = 0; w < sizeof widths / sizeof *widths; w++)
+            for (int64_t rows = 1; rows <= 16; rows *= 2)
+                for (int with_tasks = 0; with_tasks < 2; with_tasks++) {
+                    struct few_rows few = {.dtype = few_dtypes[t], .columns = widths[w]};
+                    few.rows[0] = rows;
+                    few.rows[1] = (2 << 20) / widths[w] - rows;
+                    few.pitch = 2 * widths[w] + 488;
+                    few.with_tasks = with_tasks;
+                    check_few_rows(&few);
+                }
+}
+
 int main(void) {
     CHECK_START();
+    test_few_rows_beside_many();
     test_packing_yuyv();
     test_many_axes_with_gaps();
     test_transposed_and_reversed_by_hand();

@@ -332,7 +332,9 @@ unsafe fn copy_some(
 #[inline(never)]
 unsafe fn copy_boxes(nest: &Nest, mover: &mut Mover<'_>, range: Range<usize>) {
     let first = nest.axes().first().copied().unwrap_or_default();
-    let second = nest.axes().get(1).filter(|_| first.extent < MANY_ROWS).copied();
+    // Groups are made whole.
+    let can_be_cut = first.extent < MANY_ROWS && nest.axes().len() > mover.choice.axes;
+    let second = nest.axes().get(1).filter(|_| can_be_cut).copied();
     let inner = second.map_or(1, |axis| axis.extent);
     let step = div(nest.bytes(), first.extent * inner).max(1);
     let [begin, end] = [range.start, range.end].map(|at| at.div_ceil(step));

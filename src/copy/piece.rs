@@ -22,7 +22,7 @@ const LONGEST_GROUP_BYTES: usize = 256;
 pub(super) struct Choice {
     pub costs: Costs,
     /// The number of axes, from the innermost on, that make a program's groups.
-    axes: usize,
+    pub axes: usize,
     /// The axis that is transposed with the innermost one.
     crossing: usize,
     /// Whether a program makes the steps of that axis together, as if they were pieces.

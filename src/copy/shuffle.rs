@@ -68,18 +68,19 @@ pub(super) unsafe fn run<V: Vector, const PAST: bool>(all: &Groups<'_>) {
         return; // there are no programs
     }
     let (sets, mut next) = (all.program.sets(), all.next);
-    let most = TURNS_OF_SET * all.program.groups;
-    let each = if PAST && sets.len() > 1 { most } else { all.count.max(1) };
+    let groups = all.program.groups;
+    let count = div_ceil(all.count, groups);
+    let most = if PAST && sets.len() > 1 { TURNS_OF_SET } else { count };
     let mut done = 0;
-    while done < all.count {
-        let some = all.part(done, each.min(all.count - done));
-        let turns = div_ceil(some.count, some.program.groups);
+    while done < count {
+        let turns = most.min(count - done);
+        let some = if PAST { all.part(done * groups, turns * groups) } else { *all };
         for number in 0..sets.len() {
             let Some(set) = sets.get(sets.len() - 1 - number) else { continue };
             // SAFETY: the caller's promise.
             next = unsafe { any_set::<V, PAST>(&some, (set, turns), next) };
         }
-        done += each;
+        done += turns;
     }
 }
 
