@@ -1,4 +1,4 @@
-//! What is decided once per call, and how runs and blocks of units are then moved, through the caches or past them.
+//! What is decided once per call, and how runs are then moved, through the caches or past them.
 
 use super::level::Kernels;
 use super::machine::{Machine, LEAST_PAST_BYTES, LEAST_STREAMED_BYTES};
@@ -77,8 +77,8 @@ impl Call {
         unsafe {
             let &Runs { run, count, outer, .. } = runs;
             let kernels = self.machine.kernels;
-            let steps = runs.target as usize | runs.to.unsigned_abs() | outer.to.unsigned_abs();
-            let are_lines = (run | steps).is_multiple_of(LINE_BYTES);
+            let places = runs.target as usize | runs.to.unsigned_abs() | outer.to.unsigned_abs();
+            let are_lines = (run | places).is_multiple_of(LINE_BYTES);
             let is_streamed = run >= LEAST_STREAMED_BYTES || are_lines;
             if !self.past || !is_streamed && runs.to != run.cast_signed() {
                 return (kernels.copy_runs)(runs);

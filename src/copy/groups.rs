@@ -59,7 +59,7 @@ impl Groups<'_> {
         }
     }
 
-    /// Returns the groups of every step that turns may read all windows of; more may follow than there are groups.
+    /// Returns which groups of every step turns may read. The end may lie beyond `count`.
     fn readable(&self) -> Range<usize> {
         let &Self { program, count, ref outer, .. } = self;
         let others = self.targets.len().saturating_sub(program.pieces);
@@ -151,9 +151,10 @@ impl Call {
     unsafe fn shuffle_pieces(&self, all: &Groups<'_>, stages: &mut Stages) {
         let &Groups { program, count, outer, .. } = all;
         let bytes = count * program.group.bytes();
+        let are_lines = bytes.is_multiple_of(LINE_BYTES) && all.groups_to_line() == Some(0);
         let together = if !self.past {
             div(BLOCK_BYTES, count * program.group.from.unsigned_abs())
-        } else if outer.to == bytes.cast_signed() {
+        } else if outer.to == bytes.cast_signed() && !are_lines {
             // SAFETY: the caller's promise.
             div(unsafe { stages.divide(all.targets.len(), self.machine.kernels) }, bytes)
         } else {

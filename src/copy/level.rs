@@ -68,18 +68,12 @@ impl Kernels {
                 }
                 rest = rest.skip(through(&rest));
             }
-            let Block { unit, from, rows: count, readable_end, .. } = rest;
+            let Block { unit, from, rows: count, .. } = rest;
             for (column, target) in rest.targets.iter().enumerate().filter(|_| count > 0) {
                 let (source, target) =
                     (rest.source.wrapping_add(column * unit), target.wrapping_add(rest.at));
                 let one = Runs::one(source, target, unit);
-                (self.copy_runs)(&Runs {
-                    count,
-                    from,
-                    to: unit.cast_signed(),
-                    readable_end,
-                    ..one
-                });
+                (self.copy_runs)(&Runs { count, from, to: unit.cast_signed(), ..one });
             }
         }
     }

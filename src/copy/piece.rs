@@ -83,9 +83,10 @@ fn group_of(nest: &Nest) -> (Group, usize, usize) {
     };
     let bytes = unit * inner.extent;
     if let [.., outer, inner] = *nest.axes() {
-        // Longer groups are rows of turns, unless few of them make whole lines.
-        let is_short = bytes < LINE_BYTES || bytes.is_multiple_of(LINE_BYTES / 2);
-        if is_short && bytes <= LONGEST_GROUP_BYTES && outer.to == bytes.cast_signed() {
+        // Longer groups are rows of turns, unless few of them make whole lines, or turns may be longer than a row.
+        let is_row =
+            bytes > LINE_BYTES && !bytes.is_multiple_of(LINE_BYTES / 2) && unit.is_power_of_two();
+        if !is_row && bytes <= LONGEST_GROUP_BYTES && outer.to == bytes.cast_signed() {
             let group = Group { unit, units: inner.extent, apart: inner.from, from: outer.from };
             return (group, 2, div(nest.bytes(), bytes));
         }
@@ -185,7 +186,7 @@ impl Mover<'_> {
             // Past the caches the rows after the head follow, if all columns begin lines then, and two lines are left.
             let head = units_to_line(target as usize, unit).unwrap_or(rows.extent);
             let is_head =
-                can_begin_lines && rows.extent > head.saturating_add(div(2 * LINE_BYTES, unit));
+                can_begin_lines && rows.extent >= head.saturating_add(div(2 * LINE_BYTES, unit));
             let head = if is_head { head } else { 0 };
             let mut row = 0;
             while row < rows.extent {

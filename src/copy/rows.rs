@@ -181,7 +181,7 @@ impl Rows {
         let bytes = if is_once || are_long { LONG_BLOCK_BYTES } else { BLOCK_BYTES };
         let columns = if bands.has_columns { div(COLUMN_BYTES, self.run(1)) } else { 0 };
         let rows = div(bytes, step).max(columns);
-        // If the first block begins a line in the outputs, so do all others.
+        // If the first block begins a line in the outputs, so do all others of rows at equal distances.
         if bands.has_short {
             next_multiple(rows.max(1), LINE_BYTES)
         } else {
@@ -441,16 +441,20 @@ impl<'a> Bands<'a> {
 fn costs_of(rows: &Rows, band: &Band, program: &mut Program) -> Costs {
     let (call, columns, from) = (&rows.call, band.targets.len(), rows.row.from);
     let are_beside = band.apart == band.run.cast_signed();
-    let transpose =
-        if are_beside { cost::of_transpose(call, band.run, columns, rows.count) } else { None };
+    let transpose = if are_beside {
+        cost::of_transpose(call, band.run, columns, rows.row.extent)
+    } else {
+        None
+    };
     let runs = cost::of_runs(call, band.run, true);
     let mut costs = Costs { runs, shuffle: None, transpose };
     costs.shuffle = if program.groups == 0 {
         let (group, pieces) = (Group::of_units(band.run, from), (columns, band.apart));
         let limit = costs.without_program();
-        cost::make_program(call, program, group, pieces, rows.row.extent, limit)
+        cost::make_program(call, program, group, pieces, rows.count, limit)
     } else {
         band.is_made_by(program).then(|| cost::of_program(call, program))
     };
+    costs.shuffle = costs.shuffle.filter(|_| program.groups <= rows.row.extent);
     costs
 }

@@ -3,7 +3,7 @@
 //! # Safety
 //! For everything unsafe here: the CPU must have the features of the level; everything from the first byte of each turn
 //! to the program's `high` must be readable, and the output of all groups writable. What goes past the caches must be
-//! whole lines, and a fence must follow.
+//! whole lines, and a fence must follow. Groups must be whole turns, or at least one turn that fills its registers.
 
 use super::groups::Groups;
 use super::machine::TURNS_OF_SET;
@@ -261,40 +261,64 @@ mod tests {
         let group = program.group;
         let input: Vec<u8> =
             (0..400_000u32).map(|at| (at * 31 % 251 + at / 251 % 7).to_le_bytes()[0]).collect();
-        for turns in [0, 1, 3, 10] {
-            let bytes = turns * program.groups * group.bytes();
+        for (turns, left_out, outer) in [
+            (0, 0, Axis::ONE),
+            (1, 0, Axis::ONE),
+            (10, 0, Axis::ONE),
+            (1, 0, Axis { extent: 3, from: 4_000, to: 0 }),
+            (3, 0, Axis { extent: 4, from: -5_003, to: 0 }),
+            (3, 1, Axis { extent: 3, from: 0, to: 70 }),
+            (2, 1, Axis { extent: 2, from: 7_001, to: 0 }),
+        ] {
+            // Only turns that fill their registers may make groups again, or leave what others have written.
+            let is_plain = left_out == 0 && outer == Axis::ONE;
+            if !program.fills_registers() && !is_plain || program.groups < 2 && left_out > 0 {
+                continue;
+            }
+            let count = turns * program.groups - left_out;
+            let bytes = count * group.bytes();
+            let outer = Axis { to: outer.to + bytes as isize, ..outer };
             // What registers write beyond the turn if it does not fill them.
             let beyond = program.registers * program.register.bytes - program.bytes();
-            let mut outputs = vec![vec![0xEE; bytes + beyond + 1]; pieces];
+            let all = bytes + outer.to as usize * (outer.extent - 1);
+            let mut outputs = vec![vec![0xEE; all + beyond + 1]; pieces];
             let targets: Vec<*mut u8> = outputs.iter_mut().map(Vec::as_mut_ptr).collect();
             let source = input[200_000..].as_ptr();
             let targets = &targets[..];
+            let (at, distance, readable_end, next) = (0, 0, null(), null());
             // SAFETY: the input is long enough on both sides, and the outputs are as long as they are to be.
             unsafe {
                 shuffle(&Groups {
                     program,
                     source,
                     targets,
-                    at: 0,
-                    count: turns * program.groups,
-                    outer: Axis::ONE,
-                    readable_end: null(),
-                    next: null(),
-                    distance: 0,
+                    at,
+                    count,
+                    outer,
+                    readable_end,
+                    next,
+                    distance,
                 });
             };
             for (piece, output) in outputs.iter().enumerate() {
-                for (byte, made) in output.iter().take(bytes).enumerate() {
-                    let (g, within) = (byte / group.bytes(), byte % group.bytes());
-                    let (u, within) = (within / group.unit, within % group.unit);
-                    let from = g as isize * group.from + u as isize * group.apart + within as isize;
-                    let at = 200_000 + from + piece as isize * program.apart;
-                    assert_eq!(
-                        *made, input[at as usize],
-                        "byte {byte} of piece {piece}: {group:?}"
-                    );
+                let mut expected = vec![0xEE; all];
+                for step in 0..outer.extent {
+                    for byte in 0..bytes {
+                        let (g, within) = (byte / group.bytes(), byte % group.bytes());
+                        let (u, within) = (within / group.unit, within % group.unit);
+                        let from =
+                            g as isize * group.from + u as isize * group.apart + within as isize;
+                        let from =
+                            from + piece as isize * program.apart + step as isize * outer.from;
+                        expected[step * outer.to as usize + byte] =
+                            input[(200_000 + from) as usize];
+                    }
                 }
-                assert_eq!(output[bytes + beyond], 0xEE);
+                assert!(
+                    output[..all] == expected[..],
+                    "piece {piece}: {group:?} {count} {outer:?}"
+                );
+                assert_eq!(output[all + beyond], 0xEE);
             }
         }
     }

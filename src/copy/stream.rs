@@ -15,7 +15,7 @@ use super::opaque::opaque;
 use super::runs::{copy_short, Runs};
 use super::vector::{Vector, LINE_BYTES};
 
-/// Sends runs at equal distances. What is read after them begins at `next`, at the same distances.
+/// Sends the runs of one step at equal distances. What is read after them begins at `next`, at the same distances.
 ///
 /// # Safety
 /// As the module says.
