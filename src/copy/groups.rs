@@ -151,10 +151,12 @@ impl Call {
     unsafe fn shuffle_pieces(&self, all: &Groups<'_>, stages: &mut Stages) {
         let &Groups { program, count, outer, .. } = all;
         let bytes = count * program.group.bytes();
-        let are_lines = bytes.is_multiple_of(LINE_BYTES) && all.groups_to_line() == Some(0);
-        let together = if !self.past {
+        let are_lines = || bytes.is_multiple_of(LINE_BYTES) && all.groups_to_line() == Some(0);
+        let together = if outer.extent == 1 {
+            1
+        } else if !self.past {
             div(BLOCK_BYTES, count * program.group.from.unsigned_abs())
-        } else if outer.to == bytes.cast_signed() && !are_lines {
+        } else if outer.to == bytes.cast_signed() && !are_lines() {
             // SAFETY: the caller's promise.
             div(unsafe { stages.divide(all.targets.len(), self.machine.kernels) }, bytes)
         } else {
@@ -218,6 +220,9 @@ impl Call {
     /// Makes groups by way of stages. Returns how many have been made; turns may read the first `limit`.
     unsafe fn stage(&self, all: &Groups<'_>, limit: usize, stages: &mut Stages) -> usize {
         let (bytes, groups) = (all.program.group.bytes(), all.program.groups);
+        if all.count == 0 {
+            return 0;
+        }
         // SAFETY: the caller's promise.
         let room = unsafe { stages.divide(all.targets.len(), self.machine.kernels) };
         let most = div(room, bytes * groups);

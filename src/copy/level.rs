@@ -70,9 +70,8 @@ impl Kernels {
             }
             let Block { unit, from, rows: count, .. } = rest;
             for (column, target) in rest.targets.iter().enumerate().filter(|_| count > 0) {
-                let (source, target) =
-                    (rest.source.wrapping_add(column * unit), target.wrapping_add(rest.at));
-                let one = Runs::one(source, target, unit);
+                let source = rest.source.wrapping_add(column * unit);
+                let one = Runs::one(source, target.wrapping_add(rest.at), unit);
                 (self.copy_runs)(&Runs { count, from, to: unit.cast_signed(), ..one });
             }
         }

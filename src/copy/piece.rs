@@ -36,12 +36,8 @@ impl Choice {
         let unit = nest.unit;
         let costs = Costs { runs: cost::of_runs(call, unit, true), shuffle: None, transpose: None };
         let mut choice = Self { costs, axes: 1, crossing: 0, by_columns: false };
-        let Some(inner) = nest.axes().last().filter(|inner| inner.to == unit.cast_signed()) else {
-            return choice;
-        };
-        if !cost::is_short(unit) {
-            return choice;
-        }
+        let is_short = |inner: &&Axis| inner.to == unit.cast_signed() && cost::is_short(unit);
+        let Some(inner) = nest.axes().last().filter(is_short) else { return choice };
         choice.costs.runs += div(CALL_COST * LINE_BYTES, unit * inner.extent);
         let outer = nest.axes().len() - 1;
         let is_crossing = |axis: &Axis| axis.from == unit.cast_signed();
