@@ -58,6 +58,7 @@ extern crate alloc;
 #[cfg(all(feature = "std", not(feature = "capi"), not(test)))]
 extern crate std;
 
+#[cfg(all(feature = "alloc", not(feature = "capi")))]
 mod api;
 mod copy;
 mod describe;
@@ -79,11 +80,10 @@ mod tensor;
 mod text;
 mod words;
 
-pub use api::element::Element;
 #[cfg(all(feature = "rayon", not(feature = "capi")))]
 pub use api::rayon::Rayon;
 #[cfg(all(feature = "alloc", not(feature = "capi")))]
-pub use api::{plan::Plan, split::Split, view::View, view::ViewMut};
+pub use api::{element::Element, plan::Plan, split::Split, view::View, view::ViewMut};
 #[cfg(feature = "tune")]
 #[doc(hidden)]
 pub use copy::tune;

@@ -17,7 +17,7 @@ use super::types::{
 use super::{calls, plan};
 use crate::dtype::DType;
 use crate::error::status_name;
-use core::ffi::{c_char, c_void, CStr};
+use core::ffi::{c_char, c_void};
 
 /// Returns the version of the library, not of the header: major << 24 | minor << 16 | patch. Never
 /// fails.
@@ -26,17 +26,11 @@ pub const extern "C" fn libsplit_version() -> u32 {
     LIBSPLIT_VERSION_MAJOR << 24 | LIBSPLIT_VERSION_MINOR << 16 | LIBSPLIT_VERSION_PATCH
 }
 
-const VERSION: &CStr =
-    match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes()) {
-        Ok(version) => version,
-        Err(_) => c"",
-    };
-
 /// Returns the version of the library as a static, NUL-terminated string: "major.minor.patch". Never
 /// fails.
 #[cfg_attr(feature = "capi", unsafe(no_mangle))]
 pub extern "C" fn libsplit_version_string() -> *const c_char {
-    VERSION.as_ptr()
+    concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()
 }
 
 /// Returns the name of a status, such as "LIBSPLIT_STATUS_ERROR_AXIS". The string is static and
@@ -285,8 +279,7 @@ pub unsafe extern "C" fn libsplit_plan_view(
     num_outputs: usize,
     error: *mut libsplit_error,
 ) -> libsplit_status {
-    let (input, outputs) = (input.cast(), outputs.cast());
-    guard(error, || calls::plan_view(plan, input, outputs, num_outputs, error))
+    guard(error, || calls::plan_view(plan, input.cast(), outputs.cast(), num_outputs, error))
 }
 
 /// Writes a description of a plan as text: the call, and how its bytes will be moved. It is meant for

@@ -6,7 +6,7 @@ use super::reads::Reads;
 use super::types::libsplit_tensor;
 use crate::error::{number, Error};
 use crate::geometry::Geometry;
-use crate::overlap::lattice::{meet, Answer, Lattice, BUDGET};
+use crate::overlap::lattice::{meet, Lattice, BUDGET};
 use crate::overlap::{self, first_meeting, Clash, Spans, Tensors, Trail};
 use crate::parts::Transfer;
 use crate::shape::{self, rank_number};
@@ -216,8 +216,8 @@ fn check_input(transfer: &Transfer<'_>, input: Span, budget: &mut usize) -> Resu
     let count = transfer.parts.count();
     for output in (0..count).filter(|output| transfer.written(*output).intersects(input)) {
         let answer = meet(&transfer.lattice(output), &lattice, budget);
-        if answer != Answer::Apart {
-            return Err(overlapping(output, Argument::Input, answer == Answer::Meet));
+        if answer != Some(false) {
+            return Err(overlapping(output, Argument::Input, answer.is_some()));
         }
     }
     Ok(())

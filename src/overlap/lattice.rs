@@ -92,24 +92,15 @@ impl Lattice {
     }
 }
 
-/// What a search has found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Answer {
-    Apart,
-    Meet,
-    /// It would take too long.
-    GivenUp,
-}
-
 /// The most steps that all searches of one call take together.
 pub(crate) const BUDGET: usize = 1 << 22;
 
-/// Returns whether two tensors have a byte in common, as far as the budget lasts.
+/// Returns whether two tensors have a byte in common; `None` if it takes more than the budget to find out.
 #[cold]
 #[inline(never)]
-pub(crate) fn meet(a: &Lattice, b: &Lattice, budget: &mut usize) -> Answer {
+pub(crate) fn meet(a: &Lattice, b: &Lattice, budget: &mut usize) -> Option<bool> {
     if !a.span.intersects(b.span) {
-        return Answer::Apart;
+        return Some(false);
     }
     // Steps in b, and steps back in a.
     let back = a.axes().map(|axis| Axis { low: -axis.high, high: 0, ..*axis });
@@ -118,23 +109,24 @@ pub(crate) fn meet(a: &Lattice, b: &Lattice, budget: &mut usize) -> Answer {
     // Distances and their sums then fit; and no memory is that large.
     let fits = (a.span.hull(b.span).len() as u64) < 1 << 60;
     if !(a.is_exact && b.is_exact && is_exact && fits) {
-        return Answer::GivenUp;
+        return None;
     }
     let (mut levels, mut len) = ([Level::default(); MAX_AXES], 0);
-    let (mut shorter, mut window) = (Level::default(), (0, 0));
+    let (mut shorter, mut bytes) = (Level::default(), Axis::default());
     for (level, axis) in levels.iter_mut().zip(&axes).rev().filter(|(_, axis)| axis.stride > 0) {
         if axis.stride == 1 {
-            window = (-axis.high, -axis.low);
+            bytes = *axis;
             continue;
         }
-        shorter.divisor = gcd(usize_of(axis.stride), shorter.divisor);
+        shorter.divisor = number(gcd(usize_of(axis.stride), usize_of(shorter.divisor)));
         *level = Level { axis: *axis, ..shorter };
         shorter.least += axis.low * axis.stride;
         shorter.most += axis.high * axis.stride;
         len += 1;
     }
     let distance = b.span.start.wrapping_sub(a.span.start).cast_signed() as i64;
-    search(levels.get(..len).unwrap_or_default(), distance, window, budget)
+    let levels = levels.get(..len).unwrap_or_default();
+    search(levels, distance + bytes.high, bytes.high - bytes.low, budget)
 }
 
 /// An axis in a search.
@@ -145,36 +137,25 @@ struct Level {
     least: i64,
     most: i64,
     /// The greatest common divisor of this stride and those.
-    divisor: usize,
+    divisor: i64,
 }
 
-/// Searches for steps that lead from a distance to one from `low` to `high`.
-fn search(levels: &[Level], distance: i64, (low, high): (i64, i64), budget: &mut usize) -> Answer {
-    let Some(left) = budget.checked_sub(1) else { return Answer::GivenUp };
-    *budget = left;
+/// Returns whether steps lead from a distance to one from 0 to `width`, as far as the budget lasts.
+fn search(levels: &[Level], distance: i64, width: i64, budget: &mut usize) -> Option<bool> {
+    *budget = budget.checked_sub(1)?;
     let Some((&Level { axis, least, most, divisor }, shorter)) = levels.split_first() else {
-        return if (low..=high).contains(&distance) { Answer::Meet } else { Answer::Apart };
+        return Some((0..=width).contains(&distance));
     };
-    let divisor = number(divisor);
-    if distance + ceil(low - distance, divisor) * divisor > high {
-        return Answer::Apart;
+    // No stride is 0, so these have an answer.
+    if distance.checked_rem_euclid(divisor)? > width {
+        return Some(false);
     }
-    let first = ceil(low - distance - most, axis.stride).max(axis.low);
-    let last = floor(high - distance - least, axis.stride).min(axis.high);
-    for steps in first..=last {
-        match search(shorter, distance + steps * axis.stride, (low, high), budget) {
-            Answer::Apart => {}
-            answer => return answer,
+    let first = -(distance + most).checked_div_euclid(axis.stride)?;
+    let last = (width - distance - least).checked_div_euclid(axis.stride)?;
+    for steps in first.max(axis.low)..=last.min(axis.high) {
+        if search(shorter, distance + steps * axis.stride, width, budget)? {
+            return Some(true);
         }
     }
-    Answer::Apart
-}
-
-/// Returns the quotient, rounded down; the divisor is above 0.
-fn floor(a: i64, b: i64) -> i64 {
-    a.checked_div_euclid(b).unwrap_or(0)
-}
-
-fn ceil(a: i64, b: i64) -> i64 {
-    -floor(-a, b)
+    Some(false)
 }

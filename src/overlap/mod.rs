@@ -49,7 +49,7 @@ mod tests;
 use crate::span::Span;
 use boxes::Boxes;
 use core::ops::ControlFlow;
-use lattice::{meet, Answer, Lattice};
+use lattice::{meet, Lattice};
 use order::in_order;
 pub(crate) use spans::{first_crossing, first_meeting, Numbered, Spans};
 
@@ -116,8 +116,8 @@ fn tangled(tensors: &dyn Tensors, budget: &mut usize) -> Option<Clash> {
                 continue;
             }
             let answer = meet(&lattice, &tensors.lattice(other), budget);
-            if answer != Answer::Apart {
-                found = Some((index, other, answer == Answer::Meet));
+            if answer != Some(false) {
+                found = Some((index, other, answer.is_some()));
                 return ControlFlow::Break(());
             }
             if let Some(slot) = open.get_mut(kept) {

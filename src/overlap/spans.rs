@@ -3,7 +3,7 @@
 #![forbid(unsafe_code)]
 
 use super::grid::Grid;
-use super::order::{in_order, MOST};
+use super::order::in_order;
 use super::Trail;
 use crate::span::Span;
 use core::ops::ControlFlow;
@@ -78,7 +78,7 @@ fn find<S: Spans + ?Sized>(written: usize, spans: &S) -> Option<(usize, usize)> 
         return (0..written).find(meets).map(|other| (index, other));
     }
     // There is no such memory, and looking through it would take months.
-    if spans.len() > MOST {
+    if u32::try_from(spans.len()).is_err() {
         return Some((spans.len() - 1, 0));
     }
     // How far written spans and others reach, and which of them reach there.
