@@ -4,16 +4,16 @@
 //! gives the coordinates of its first byte. If no output reaches beyond the next longer stride, every byte has
 //! coordinates of its own; then two outputs meet exactly if their intervals meet on every axis.
 //!
-//! On all axes but one, each interval must lie in a cell of a regular grid, so that those that meet lie in the same
-//! cell. The numbers of its cells, and after them its interval on the axis that is left, then give each output a span,
-//! and two outputs meet exactly if these spans do.
+//! On all axes but one, each interval must lie in a cell of a regular grid, so that those that meet begin at the same
+//! place. The address without its step along the axis that is left, and after it the interval on that axis, then give
+//! each output a span, and two outputs meet exactly if these spans do.
 
 #![forbid(unsafe_code)]
 
 use super::lattice::{Lattice, MAX_AXES};
 use super::spans::{filled, Spans};
 use super::Tensors;
-use crate::math::{div, div_ceil, div_rem_signed, gcd};
+use crate::math::{div_rem_signed, gcd};
 use crate::shape::usize_of;
 use crate::span::Span;
 
@@ -24,57 +24,43 @@ pub(super) struct Boxes<'a> {
     model: Lattice,
     /// Where the lowest output begins.
     origin: usize,
-    axes: [Cells; MAX_AXES],
-}
-
-/// Cells on an axis.
-#[derive(Clone, Copy, Default)]
-struct Cells {
-    /// What all distances between outputs are multiples of.
-    divisor: usize,
-    /// The longest interval, and where the last one ends.
-    longest: usize,
+    /// The axis on which intervals may begin anywhere, and where the last of them ends.
+    free: usize,
     end: usize,
-    /// The size of a cell: 1 if intervals can begin anywhere.
-    size: usize,
-    /// How far apart cells are in the span of an output.
-    weight: usize,
 }
 
 impl<'a> Boxes<'a> {
     /// Returns outputs as boxes, if they are boxes and lie in cells. At least one must not be empty.
     #[inline(never)] // for its stack
     pub(super) fn new(tensors: &'a dyn Tensors) -> Option<Self> {
-        let origin = filled(tensors).map(|(_, span)| span.start).min()?;
+        let hull = filled(tensors).fold(Span::NOWHERE, |hull, (_, span)| hull.hull(span));
         let (model, _) = filled(tensors).max_by_key(|(_, span)| span.len())?;
-        let (model, mut axes) = (tensors.lattice(model), [Cells::default(); MAX_AXES]);
-        let mut boxes = Self { tensors, model, origin, axes };
+        let (model, origin) = (tensors.lattice(model), hull.start);
+        let mut boxes = Self { tensors, model, origin, free: MAX_AXES, end: 1 };
+        // For each axis, the greatest common divisor of all distances, the longest interval, and where the last ends.
+        let mut axes = [(0, 0, 0); MAX_AXES];
         for (at, _) in filled(tensors) {
-            boxes.intervals(at, &mut |axis, Span { start, end }| {
-                if let Some(axis) = axes.get_mut(axis) {
-                    axis.divisor = gcd(start, axis.divisor);
-                    axis.longest = axis.longest.max(end - start);
-                    axis.end = axis.end.max(end);
+            boxes.intervals(at, &mut |axis, _, Span { start, end }| {
+                if let Some((cell, longest, last)) = axes.get_mut(axis) {
+                    *cell = gcd(start, *cell);
+                    *longest = (end - start).max(*longest);
+                    *last = end.max(*last);
                 }
             })?;
         }
-        let (mut weight, mut free) = (1usize, 0);
-        for is_free in [true, false] {
-            for axis in axes.iter_mut().filter(|axis| axis.end > 0 && axis.is_free() == is_free) {
-                axis.size = if is_free { 1 } else { axis.divisor.max(axis.longest) };
-                axis.weight = weight;
-                weight = weight.checked_mul(div_ceil(axis.end, axis.size))?;
-                free += usize::from(is_free);
-            }
+        let is_free = |(cell, longest, _): &(usize, usize, usize)| *cell > 0 && longest > cell;
+        let mut free = axes.iter().enumerate().filter(|(_, axis)| is_free(axis));
+        if let Some((axis, (.., end))) = free.next() {
+            (boxes.free, boxes.end) = (axis, *end);
         }
-        boxes.axes = axes;
-        (free <= 1).then_some(boxes)
+        let fits = hull.len().checked_mul(boxes.end).is_some();
+        (fits && free.next().is_none()).then_some(boxes)
     }
 
-    /// Calls `see` with the number of each axis and the interval of an output on it, counted from the lowest output.
-    /// Returns `None` if the output is no box: it is empty, has an axis of its own, or reaches beyond the next longer
-    /// stride.
-    fn intervals(&self, at: usize, see: &mut dyn FnMut(usize, Span)) -> Option<()> {
+    /// Calls `see` with the number of each axis, its stride, and the interval of an output on it, counted from the
+    /// lowest output. Returns `None` if the output is no box: it is empty, has an axis of its own, or reaches beyond
+    /// the next longer stride.
+    fn intervals(&self, at: usize, see: &mut dyn FnMut(usize, usize, Span)) -> Option<()> {
         let lattice = self.tensors.lattice(at);
         let mut own = lattice.axes().peekable();
         let mut rest = i64::try_from(lattice.span.start.checked_sub(self.origin)?).ok()?;
@@ -82,19 +68,13 @@ impl<'a> Boxes<'a> {
         for (at, axis) in self.model.axes().enumerate() {
             let steps = own.next_if(|own| own.stride == axis.stride).map_or(0, |own| own.high);
             let (start, below) = div_rem_signed(rest, axis.stride);
-            see(at, Span { start: usize_of(start), end: usize_of(start + steps + 1) });
+            let interval = Span { start: usize_of(start), end: usize_of(start + steps + 1) };
+            see(at, usize_of(axis.stride), interval);
             rest = below;
             reach -= steps * axis.stride;
             (rest + reach < axis.stride).then_some(())?;
         }
         (own.next().is_none() && lattice.is_exact && self.model.is_exact).then_some(())
-    }
-}
-
-impl Cells {
-    /// Returns whether intervals are longer than cells would be.
-    fn is_free(&self) -> bool {
-        self.divisor > 0 && self.longest > self.divisor
     }
 }
 
@@ -104,13 +84,16 @@ impl Spans for Boxes<'_> {
     }
 
     fn span(&self, at: usize) -> Span {
-        let (mut start, mut len) = (0, 1);
-        let is_box = self.intervals(at, &mut |axis, interval| {
-            if let Some(axis) = self.axes.get(axis) {
-                start += div(interval.start, axis.size) * axis.weight;
-                len = len.max(div_ceil(interval.len(), axis.size));
+        let (mut address, mut own) = (0, Span { start: 0, end: 1 });
+        let is_box = self.intervals(at, &mut |axis, stride, interval| {
+            if axis == self.free {
+                own = interval;
+            } else {
+                address += interval.start * stride;
             }
         });
-        is_box.map_or(Span::default(), |()| Span { start, end: start + len })
+        let before = address * self.end;
+        let span = Span { start: before + own.start, end: before + own.end };
+        is_box.map_or(Span::default(), |()| span)
     }
 }
