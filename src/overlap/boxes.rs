@@ -13,7 +13,7 @@
 use super::lattice::{Lattice, MAX_AXES};
 use super::spans::{filled, Spans};
 use super::Tensors;
-use crate::math::{div_rem_signed, gcd};
+use crate::math::{div, div_rem_signed, gcd};
 use crate::shape::usize_of;
 use crate::span::Span;
 
@@ -27,6 +27,8 @@ pub(super) struct Boxes<'a> {
     /// The axis on which intervals may begin anywhere, and where the last of them ends.
     free: usize,
     end: usize,
+    /// What all addresses without steps along that axis are multiples of.
+    unit: usize,
 }
 
 impl<'a> Boxes<'a> {
@@ -36,10 +38,11 @@ impl<'a> Boxes<'a> {
         let hull = filled(tensors).fold(Span::NOWHERE, |hull, (_, span)| hull.hull(span));
         let (model, _) = filled(tensors).max_by_key(|(_, span)| span.len())?;
         let (model, origin) = (tensors.lattice(model), hull.start);
-        let mut boxes = Self { tensors, model, origin, free: MAX_AXES, end: 1 };
+        let mut boxes = Self { tensors, model, origin, free: MAX_AXES, end: 1, unit: 0 };
         // For each axis, the greatest common divisor of all distances, the longest interval, and where the last ends.
         let mut axes = [(0, 0, 0); MAX_AXES];
-        for (at, _) in filled(tensors) {
+        for (at, span) in filled(tensors) {
+            boxes.unit = gcd(span.start - origin, boxes.unit);
             boxes.intervals(at, &mut |axis, _, Span { start, end }| {
                 if let Some((cell, longest, last)) = axes.get_mut(axis) {
                     *cell = gcd(start, *cell);
@@ -51,7 +54,7 @@ impl<'a> Boxes<'a> {
         let is_free = |(cell, longest, _): &(usize, usize, usize)| *cell > 0 && longest > cell;
         let mut free = axes.iter().enumerate().filter(|(_, axis)| is_free(axis));
         if let Some((axis, (.., end))) = free.next() {
-            (boxes.free, boxes.end) = (axis, *end);
+            (boxes.free, boxes.end, boxes.unit) = (axis, *end, 1);
         }
         let fits = hull.len().checked_mul(boxes.end).is_some();
         (fits && free.next().is_none()).then_some(boxes)
@@ -92,7 +95,7 @@ impl Spans for Boxes<'_> {
                 address += interval.start * stride;
             }
         });
-        let before = address * self.end;
+        let before = div(address, self.unit) * self.end;
         let span = Span { start: before + own.start, end: before + own.end };
         is_box.map_or(Span::default(), |()| span)
     }
