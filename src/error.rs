@@ -16,20 +16,8 @@ pub(crate) fn number(count: usize) -> i64 {
 /// The name of an operator or of element types.
 type Name = &'static str;
 
-/// A name that is shown as it is. Names that can be cut and padded need kilobytes of code.
-struct Plain(Name);
-
-impl fmt::Display for Plain {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.0)
-    }
-}
-
 /// A field in the form that messages show.
 macro_rules! shown {
-    ($words:ident Name $field:ident) => {
-        Plain($field)
-    };
     ($words:ident Argument $field:ident) => {
         Named(*$field, $words)
     };
@@ -44,7 +32,10 @@ macro_rules! output_index {
         usize::try_from(*$output).ok()
     };
     (argument $argument:ident $($others:ident)*) => {
-        $argument.output()
+        match *$argument {
+            Argument::Output(index) => Some(index),
+            _ => None,
+        }
     };
     ($($others:ident)*) => {
         None
@@ -122,11 +113,23 @@ macro_rules! rules {
                 }
             }
 
-            fn two_numbers(&self) -> Option<(i64, i64)> {
+            /// The two numbers that disagree, expected and actual, where two do.
+            #[must_use]
+            pub fn numbers(&self) -> Option<(i64, i64)> {
                 match *self {
                     $($($($(
                         Self::$rule { $expected, $actual, .. } => Some(($expected, $actual)),
                     )?)?)*)*
+                    Self::Axis { axis, rank } if axis < 0 => Some((-number(rank), axis)),
+                    Self::Axis { axis, rank } => Some((number(rank) - 1, axis)),
+                    Self::LastNegative { last, .. } => Some((0, last)),
+                    Self::RankZero => Some((1, 0)),
+                    Self::PlanSize { expected, actual } | Self::PlanOutputs { expected, actual } => {
+                        Some((number(expected), number(actual)))
+                    }
+                    Self::StructSizeHuge { expected, actual, .. }
+                    | Self::TooManyOutputs { expected, actual, .. }
+                    | Self::NumOutputsGiven { expected, actual, .. } => Some((expected, number(actual))),
                     _ => None,
                 }
             }
@@ -389,26 +392,6 @@ impl Error {
     #[must_use]
     pub fn message<'a>(&'a self, words: &'a Words) -> Message<'a> {
         Message { error: self, words }
-    }
-
-    /// The two numbers that disagree, expected and actual, where two do.
-    #[must_use]
-    pub fn numbers(&self) -> Option<(i64, i64)> {
-        match *self {
-            Self::Axis { axis, rank } => {
-                let rank = number(rank);
-                Some((if axis < 0 { -rank } else { rank - 1 }, axis))
-            }
-            Self::LastNegative { last, .. } => Some((0, last)),
-            Self::RankZero => Some((1, 0)),
-            Self::PlanSize { expected, actual } | Self::PlanOutputs { expected, actual } => {
-                Some((number(expected), number(actual)))
-            }
-            Self::StructSizeHuge { expected, actual, .. }
-            | Self::TooManyOutputs { expected, actual, .. }
-            | Self::NumOutputsGiven { expected, actual, .. } => Some((expected, number(actual))),
-            _ => self.two_numbers(),
-        }
     }
 }
 

@@ -65,7 +65,7 @@ impl<T: Element> Plan<T> {
 
     /// Returns the shapes of the pieces.
     pub fn shapes(&self) -> impl ExactSizeIterator<Item = &[i64]> {
-        self.pieces.iter().map(Layout::shape)
+        self.pieces.iter().map(|piece| &*piece.shape)
     }
 
     /// Returns the pieces as views of an input, which must have the layout that the plan was made for.
@@ -74,7 +74,7 @@ impl<T: Element> Plan<T> {
     /// [`Error::SliceLen`] if the slice is too short for that layout.
     pub fn views<'d>(&self, input: &'d [T]) -> Result<Vec<View<'d, T>>, Error> {
         self.check_input(input)?;
-        Ok(self.pieces.iter().map(|piece| View::over(input, piece.clone())).collect())
+        Ok(self.pieces.iter().map(|piece| View { data: input, layout: piece.clone() }).collect())
     }
 
     /// Copies each piece of an input, which must have the layout that the plan was made for, into its
