@@ -1,7 +1,6 @@
 //! A split, for Rust callers: first its parameters, then the calls that apply them to an input.
 
 use super::element::Element;
-use super::plan::Plan;
 use super::view::{descriptor, Layout, View, ViewMut};
 use crate::copy::Executor;
 use crate::dtype::DType;
@@ -245,16 +244,6 @@ impl<'a> Split<'a> {
         Ok(slices)
     }
 
-    /// Prepares a plan for this input, which can be run many times on inputs of the same layout.
-    ///
-    /// # Errors
-    /// Those of `libsplit_plan_init`: everything that the operator's rules refuse.
-    pub fn plan<T: Element>(&self, input: &View<'_, T>) -> Result<Plan<T>, Error> {
-        let tensor = input.tensor();
-        let call = self.call(tensor, false)?;
-        Plan::new(&call, input, layouts(&call, input).into())
-    }
-
     /// Returns the pieces as packed copies.
     ///
     /// # Errors
@@ -358,7 +347,11 @@ impl<'a> Split<'a> {
     }
 
     /// Checks the split of an input, and finds its pieces, of which there may be no more than can be listed.
-    fn call<'t>(&self, input: Tensor<'t>, may_be_unknown: bool) -> Result<ParsedCall<'t>, Error>
+    pub(super) fn call<'t>(
+        &self,
+        input: Tensor<'t>,
+        may_be_unknown: bool,
+    ) -> Result<ParsedCall<'t>, Error>
     where
         'a: 't,
     {
@@ -381,7 +374,7 @@ impl<'a> Split<'a> {
 }
 
 /// The layouts of the pieces of a view.
-fn layouts<T: Element>(call: &ParsedCall<'_>, input: &View<'_, T>) -> Vec<Layout> {
+pub(super) fn layouts<T: Element>(call: &ParsedCall<'_>, input: &View<'_, T>) -> Vec<Layout> {
     let geometry = &call.geometry;
     let stride = input.strides().get(geometry.axis).copied().unwrap_or(0);
     let layout = |piece: Piece| {

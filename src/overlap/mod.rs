@@ -106,33 +106,25 @@ pub(crate) fn clash(tensors: &dyn Tensors, budget: &mut usize) -> Option<Clash> 
 /// Compares outputs pair by pair: each with those that begin no higher and do not end before it begins.
 #[inline(never)] // for its stack
 fn tangled(tensors: &dyn Tensors, budget: &mut usize) -> Option<Clash> {
-    let (mut open, mut len, mut found) = ([0; MOST_OPEN], 0, None);
+    let (mut open, mut found) = ([None; MOST_OPEN], None);
     in_order::<dyn Spans>(tensors, &mut |index| {
-        let (start, lattice) = (tensors.span(index).start, tensors.lattice(index));
-        let mut kept = 0;
-        for at in 0..len {
-            let Some(&other) = open.get(at) else { break };
-            if tensors.span(other).end <= start {
-                continue;
-            }
+        let lattice = tensors.lattice(index);
+        for slot in &mut open {
+            *slot = slot.filter(|other| tensors.span(*other).end > lattice.span.start);
+            let Some(other) = *slot else { continue };
             let answer = meet(&lattice, &tensors.lattice(other), budget);
             if answer != Some(false) {
                 found = Some((index, other, answer.is_some()));
                 return ControlFlow::Break(());
             }
-            if let Some(slot) = open.get_mut(kept) {
-                *slot = other;
-            }
-            kept += 1;
         }
-        len = kept + 1;
-        let Some(slot) = open.get_mut(kept) else {
-            let [other, ..] = open;
-            found = Some((index, other, false));
-            return ControlFlow::Break(());
-        };
-        *slot = index;
-        ControlFlow::Continue(())
+        if let Some(slot) = open.iter_mut().find(|slot| slot.is_none()) {
+            *slot = Some(index);
+            return ControlFlow::Continue(());
+        }
+        let [other, ..] = open;
+        found = other.map(|other| (index, other, false));
+        ControlFlow::Break(())
     });
     let (one, other, is_sure) = found?;
     Some(Clash { output: one.max(other), other: one.min(other), is_sure })
