@@ -593,8 +593,8 @@ static void test_a_mosaic_of_tiles(void) {
     free(outputs);
 }
 
-/* Many columns of one matrix, and one of another in their gaps: the message does not say that they meet, and they can
- * be copied with one call for each output. */
+/* Many columns of one matrix, and one of another in their gaps: the message does not say that they
+ * meet, and they can be copied with one call for each output. */
 static void test_outputs_that_cannot_be_shown_apart(void) {
     enum { COLUMNS = 70, HIGH = 50, PITCH = 200, OTHER = 3, ELEMENTS = HIGH * COLUMNS };
     int64_t shape[2] = {HIGH, COLUMNS}, out_shape[2] = {HIGH, 1};

@@ -21,8 +21,7 @@
 //! ```
 //!
 //! Whatever a rule refuses is an [`Error`] that names the argument, both numbers and the remedy,
-//! and changes nothing. Packed 4-bit and 2-bit elements are not Rust types; split them through
-//! [`ffi`].
+//! and changes nothing. Packed 4-bit and 2-bit elements are not Rust types; split them by their bytes.
 //!
 //! The feature `rayon` adds an [`Executor`] on its threads, `Rayon`; the feature `ndarray` conversions
 //! between a [`View`] and an `ArrayView`.

@@ -67,6 +67,7 @@ impl Split<'_> {
 
 impl<T: Element> Plan<T> {
     /// Returns the shapes of the pieces.
+    #[must_use]
     pub fn shapes(&self) -> impl ExactSizeIterator<Item = &[i64]> {
         self.pieces.iter().map(|piece| &*piece.shape)
     }

@@ -28,9 +28,9 @@ type Axes = [Axis; MAX_AXES];
 
 /// Inserts an axis, or adds its steps to those of the same stride. Returns whether there was room for it.
 #[inline(never)] // once in the library
-fn insert(axes: &mut Axes, axis: Axis) -> bool {
-    let mut held = axis;
-    for slot in axes.iter_mut().skip_while(|own| own.stride > axis.stride) {
+fn insert(axes: &mut Axes, new: Axis) -> bool {
+    let mut held = new;
+    for slot in axes.iter_mut().skip_while(|own| own.stride > new.stride) {
         if slot.stride == held.stride {
             slot.low += held.low;
             slot.high += held.high;
