@@ -32,17 +32,25 @@ pub(super) struct Boxes<'a> {
 }
 
 impl<'a> Boxes<'a> {
-    /// Returns outputs as boxes, if they are boxes and lie in cells. At least one must not be empty.
+    /// Returns outputs as boxes, if they are boxes and lie in cells.
     #[inline(never)] // for its stack
     pub(super) fn new(tensors: &'a dyn Tensors) -> Option<Self> {
-        let hull = filled(tensors).fold(Span::NOWHERE, |hull, (_, span)| hull.hull(span));
-        let (model, _) = filled(tensors).max_by_key(|(_, span)| span.len())?;
-        let (model, origin) = (tensors.lattice(model), hull.start);
-        let mut boxes = Self { tensors, model, origin, free: MAX_AXES, end: 1, unit: 0 };
+        let (mut hull, mut unit, mut longest) = (Span::NOWHERE, 0, (0, 0));
+        for (at, span) in filled(tensors) {
+            if !hull.is_empty() {
+                unit = gcd(hull.start.abs_diff(span.start), unit);
+            }
+            hull = hull.hull(span);
+            longest = longest.max((span.len(), at));
+        }
+        if hull.is_empty() {
+            return None;
+        }
+        let (model, origin) = (tensors.lattice(longest.1), hull.start);
+        let mut boxes = Self { tensors, model, origin, free: MAX_AXES, end: 1, unit };
         // For each axis, the greatest common divisor of all distances, the longest interval, and where the last ends.
         let mut axes = [(0, 0, 0); MAX_AXES];
-        for (at, span) in filled(tensors) {
-            boxes.unit = gcd(span.start - origin, boxes.unit);
+        for at in 0..tensors.len() {
             boxes.intervals(at, &mut |axis, _, Span { start, end }| {
                 if let Some((cell, longest, last)) = axes.get_mut(axis) {
                     *cell = gcd(start, *cell);
@@ -61,13 +69,16 @@ impl<'a> Boxes<'a> {
     }
 
     /// Calls `see` with the number of each axis, its stride, and the interval of an output on it, counted from the
-    /// lowest output. Returns `None` if the output is no box: it is empty, has an axis of its own, or reaches beyond
-    /// the next longer stride.
+    /// lowest output; there are none if it is empty. Returns `None` if the output is no box: it has an axis of its own,
+    /// or reaches beyond the next longer stride.
     fn intervals(&self, at: usize, see: &mut dyn FnMut(usize, usize, Span)) -> Option<()> {
         let lattice = self.tensors.lattice(at);
+        if lattice.span.is_empty() {
+            return Some(());
+        }
         let mut own = lattice.axes().peekable();
         let mut rest = i64::try_from(lattice.span.start.checked_sub(self.origin)?).ok()?;
-        let mut reach = i64::try_from(lattice.span.len().checked_sub(1)?).ok()?;
+        let mut reach = i64::try_from(lattice.span.len() - 1).ok()?;
         for (at, axis) in self.model.axes().enumerate() {
             let steps = own.next_if(|own| own.stride == axis.stride).map_or(0, |own| own.high);
             let (start, below) = div_rem_signed(rest, axis.stride);
@@ -87,16 +98,20 @@ impl Spans for Boxes<'_> {
     }
 
     fn span(&self, at: usize) -> Span {
-        let (mut address, mut own) = (0, Span { start: 0, end: 1 });
-        let is_box = self.intervals(at, &mut |axis, stride, interval| {
-            if axis == self.free {
-                own = interval;
-            } else {
-                address += interval.start * stride;
-            }
-        });
+        let span = self.tensors.span(at);
+        if span.is_empty() {
+            return span;
+        }
+        let (mut address, mut own) = (span.start - self.origin, Span { start: 0, end: 1 });
+        if self.free < MAX_AXES {
+            let _ = self.intervals(at, &mut |axis, stride, interval| {
+                if axis == self.free {
+                    address -= interval.start * stride;
+                    own = interval;
+                }
+            });
+        }
         let before = div(address, self.unit) * self.end;
-        let span = Span { start: before + own.start, end: before + own.end };
-        is_box.map_or(Span::default(), |()| span)
+        Span { start: before + own.start, end: before + own.end }
     }
 }

@@ -41,7 +41,6 @@ impl Grid {
         with_table(spans.len(), &mut |taken| {
             let mut low = self.hull.start;
             while low < self.hull.end && found.is_none() {
-                taken.fill(0);
                 let high = low.saturating_add((taken.len() * BITS) << self.shift);
                 // Some begin below the window.
                 let begins = low.saturating_sub(self.longest)..high;
@@ -51,6 +50,7 @@ impl Grid {
                         && (among || *index >= written)
                 });
                 low = high;
+                taken.fill(0);
             }
         });
         found

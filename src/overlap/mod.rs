@@ -93,14 +93,12 @@ pub(crate) struct Clash {
 #[cold]
 #[inline(never)]
 pub(crate) fn clash(tensors: &dyn Tensors, budget: &mut usize) -> Option<Clash> {
-    first_meeting::<dyn Spans>(tensors)?;
-    match Boxes::new(tensors) {
-        Some(boxes) => {
-            let meeting = first_meeting::<dyn Spans>(&boxes);
-            meeting.map(|(output, other)| Clash { output, other, is_sure: true })
-        }
-        None => tangled(tensors, budget),
+    if let Some(boxes) = Boxes::new(tensors) {
+        let meeting = first_meeting::<dyn Spans>(&boxes);
+        return meeting.map(|(output, other)| Clash { output, other, is_sure: true });
     }
+    first_meeting::<dyn Spans>(tensors)?;
+    tangled(tensors, budget)
 }
 
 /// Compares outputs pair by pair: each with those that begin no higher and do not end before it begins.
