@@ -1,39 +1,16 @@
-//! What is decided once per call, and how runs, groups and blocks of units are then moved: through the caches or past
-//! them, and without reading what must not be read.
+//! What is decided once per call, and how runs and blocks of units are then moved, through the caches or past them.
 
 use super::machine::{Machine, LEAST_PAST_BYTES, LEAST_STREAMED_BYTES};
 use super::parallel::{Executor, Streaming};
-use super::program::{Group, Program, MAX_OUTPUTS};
 use super::runs::Runs;
-use super::shuffle::Turns;
 use super::stage::Stages;
-use super::tile::Block;
 use super::vector::LINE_BYTES;
 use crate::math::{div, div_ceil, isize_of};
 use crate::parts::Transfer;
 use crate::shape::{self, usize_of};
-use core::ops::Range;
-use core::ptr::null_mut;
 
 /// No system has smaller pages, so what lies between elements that are closer together than this is readable.
 pub(super) const PAGE_BYTES: usize = 4096;
-
-impl<'a> Shuffle<'a> {
-    /// Returns `count` turns from group `begin` on.
-    fn turns(&self, begin: usize, count: usize) -> Turns<'a> {
-        let program = self.program;
-        let offset = program.group.from.wrapping_mul(begin.cast_signed());
-        Turns {
-            program,
-            source: self.source.wrapping_offset(offset),
-            targets: self.targets,
-            at: self.at + begin * program.group.bytes(),
-            count,
-            next: self.next,
-            distance: self.distance,
-        }
-    }
-}
 
 /// What all kernel calls of a copy have in common.
 #[derive(Clone, Copy)]
@@ -44,23 +21,6 @@ pub(super) struct Call {
     /// The end of the input. All of it may be read, unless there are pages between its elements.
     pub readable_end: *const u8,
     pub has_holes: bool,
-}
-
-/// Groups for a program to copy, which follow each other in each target.
-#[derive(Clone, Copy)]
-pub(super) struct Shuffle<'a> {
-    pub program: &'a Program,
-    pub source: *const u8,
-    /// The targets of pieces, which are as far apart in the input as those of the program.
-    pub targets: &'a [*mut u8],
-    /// Bytes of each target that come before these groups.
-    pub at: usize,
-    pub count: usize,
-    pub readable_end: *const u8,
-    pub next: *const u8,
-    /// The prefetch distance: bytes from what is read to what is prefetched meanwhile; if 0, `next` is, by
-    /// programs of several sets.
-    pub distance: isize,
 }
 
 impl Call {
@@ -114,241 +74,61 @@ impl Call {
     pub(super) unsafe fn copy_runs(&self, runs: &Runs, stages: &mut Stages, next: *const u8) {
         // SAFETY: the caller's promise.
         unsafe {
-            if !self.past {
-                return (self.machine.kernels.copy_runs)(runs);
-            }
-            let are_lines = runs.run.is_multiple_of(LINE_BYTES)
-                && (runs.target as usize | runs.to.unsigned_abs()).is_multiple_of(LINE_BYTES);
-            if runs.run >= LEAST_STREAMED_BYTES || are_lines {
-                return (self.machine.kernels.stream_runs)(runs, next);
-            }
-            if runs.to != runs.run.cast_signed() {
-                return (self.machine.kernels.copy_runs)(runs);
-            }
+            let &Runs { run, count, outer, .. } = runs;
             let kernels = self.machine.kernels;
-            let some = div(stages.divide(1, kernels), runs.run).max(1);
-            let (mut done, mut next) = (0, next);
-            while done < runs.count {
-                let count = some.min(runs.count - done);
-                let source =
-                    runs.source.wrapping_offset(runs.from.wrapping_mul(done.cast_signed()));
-                let target = stages.room(0, runs.target.wrapping_add(done * runs.run), kernels);
-                (kernels.copy_runs)(&Runs { source, target, count, ..*runs });
-                stages.push(0, runs.run * count, next, kernels);
-                next = next.wrapping_add(runs.run * count);
-                done += count;
+            let steps = runs.target as usize | runs.to.unsigned_abs() | outer.to.unsigned_abs();
+            let are_lines = (run | steps).is_multiple_of(LINE_BYTES);
+            let is_streamed = run >= LEAST_STREAMED_BYTES || are_lines;
+            if !self.past || !is_streamed && runs.to != run.cast_signed() {
+                return (kernels.copy_runs)(runs);
+            }
+            let room = stages.divide(1, kernels);
+            // Steps that are short and continue each other are joined in a stage, too.
+            let is_joined = !is_streamed && outer.to == (run * count).cast_signed();
+            let together = if is_joined { div(room, run * count).max(1) } else { 1 };
+            let mut done = 0;
+            while done < outer.extent {
+                let some = runs.steps(done, together.min(outer.extent - done));
+                done += together;
+                let next = if done < outer.extent { runs.steps(done, 1).source } else { next };
+                if is_streamed {
+                    (kernels.stream_runs)(&some, next);
+                } else if together > 1 {
+                    self.stage_runs(&some, stages, next);
+                } else {
+                    self.stage_parts(&some, div(room, run).max(1), stages, next);
+                }
             }
         }
     }
 
-    /// Copies groups by their program, and unit by unit where its windows would read what must not be read.
-    ///
-    /// # Safety
-    /// The groups must be readable and writable, and the source readable up to `readable_end`.
-    pub(super) unsafe fn shuffle(&self, all: &Shuffle<'_>, stages: &mut Stages) {
-        let &Shuffle { program, targets, count, .. } = all;
-        let mut done = 0;
-        // As many pieces as the program makes; the last ones may be made together with some that are done already.
-        let together = program.together(targets.len());
-        while done < targets.len() {
-            let first = done.min(targets.len().saturating_sub(together));
-            let some = targets.get(first..first + together).unwrap_or_default();
-            let offset = program.apart.wrapping_mul(first.cast_signed());
-            let next = all.next.wrapping_add(done * count * program.group.bytes());
-            let some =
-                Shuffle { source: all.source.wrapping_offset(offset), targets: some, next, ..*all };
+    /// Copies runs that follow each other in the target by way of a stage, some at a time.
+    unsafe fn stage_parts(&self, runs: &Runs, some: usize, stages: &mut Stages, next: *const u8) {
+        let (mut done, mut next) = (0, next);
+        while done < runs.count {
+            let count = some.min(runs.count - done);
             // SAFETY: the caller's promise.
-            unsafe { self.shuffle_some(&some, stages) };
-            done = first + together;
+            unsafe { self.stage_runs(&Runs { count, ..runs.skip(done) }, stages, next) };
+            next = next.wrapping_add(runs.run * count);
+            done += count;
         }
     }
 
-    /// Copies the groups of as many pieces as the program makes at a time.
-    unsafe fn shuffle_some(&self, all: &Shuffle<'_>, stages: &mut Stages) {
-        let &Shuffle { program, count, .. } = all;
-        let begins = Self::begins(all);
-        let begin = begins.start.min(count);
-        // SAFETY: within the groups.
-        unsafe {
-            self.units(all, 0, begin);
-            let to_line = Self::groups_to_line(all, begin).filter(|_| program.makes_lines());
-            let first = to_line.map(|groups| (begin + groups).min(count));
-            let end = match first {
-                // Registers of half a line must be joined in a stage first.
-                Some(first) if self.past && program.register.bytes == LINE_BYTES => {
-                    let reached = self.staged_turns(all, &begins, begin..first, stages);
-                    let is_line = reached == first;
-                    let end = if is_line {
-                        Self::turns(all, &begins, first..count, true)
-                    } else {
-                        reached
-                    };
-                    self.staged_turns(all, &begins, end..count, stages)
-                }
-                _ if self.past => self.staged_turns(all, &begins, begin..count, stages),
-                Some(first) if begin < first => {
-                    // At least one whole turn; the first one that begins a line makes some groups again.
-                    let head = begin..(begin + program.groups).max(first).min(count);
-                    let reached = Self::turns(all, &begins, head, false);
-                    Self::turns(all, &begins, first.min(reached)..count, false)
-                }
-                _ => Self::turns(all, &begins, begin..count, false),
-            };
-            self.units(all, end, count);
-        }
-    }
-
-    /// Returns the groups at which a turn may begin: all its windows must lie within what may be read.
-    fn begins(all: &Shuffle<'_>) -> Range<usize> {
-        let &Shuffle { program, count, .. } = all;
-        let others = all.targets.len().saturating_sub(program.pieces);
-        let last = program.apart.max(0).wrapping_mul(others.cast_signed());
-        let top = all.source.wrapping_offset(last.wrapping_add(program.high)) as usize;
-        let end = all.readable_end as usize;
-        let from = program.group.from;
-        if from < 0 {
-            // First windows may reach beyond the end; those of groups after the last lie below the input.
-            let first = top.saturating_sub(end).div_ceil(from.unsigned_abs());
-            return first..(count + 1).saturating_sub(program.groups);
-        }
-        match end.checked_sub(top) {
-            Some(room) => {
-                0..room
-                    .checked_div(from.unsigned_abs())
-                    .map_or(count, |groups| groups.saturating_add(1))
-            }
-            None => 0..0,
-        }
-    }
-
-    /// Copies groups by whole turns, none of which writes beyond them, and returns the group after the last one.
-    /// Through the caches, if turns fill their registers, the last turn makes some groups again that are done already.
-    unsafe fn turns(
-        all: &Shuffle<'_>,
-        begins: &Range<usize>,
-        groups: Range<usize>,
-        past: bool,
-    ) -> usize {
-        let program = all.program;
-        let begin = groups.start;
-        if !begins.contains(&begin) {
-            return begin;
-        }
-        let count = groups.len().min(begins.end - 1 - begin + program.groups);
-        let fills = program.fills_registers();
-        let turns = div(if fills { count } else { count.saturating_sub(1) }, program.groups);
-        let made = turns * program.groups;
-        let [through, beyond] = program.register.shuffle;
+    /// Copies runs that follow each other in the target by way of a stage, which has room for them.
+    unsafe fn stage_runs(&self, runs: &Runs, stages: &mut Stages, next: *const u8) {
+        let kernels = self.machine.kernels;
+        let bytes = runs.run * runs.count * runs.outer.extent;
         // SAFETY: the caller's promise.
         unsafe {
-            if past {
-                beyond(&all.turns(begin, turns));
-            } else {
-                through(&all.turns(begin, turns));
-                if fills && made < count && program.groups <= count {
-                    through(&all.turns(begin + count - program.groups, 1));
-                    return begin + count;
-                }
-            }
-        }
-        begin + made
-    }
-
-    /// Copies groups by whole turns by way of stages, which have room for what turns write beyond their groups.
-    unsafe fn staged_turns(
-        &self,
-        all: &Shuffle<'_>,
-        begins: &Range<usize>,
-        groups: Range<usize>,
-        stages: &mut Stages,
-    ) -> usize {
-        let &Shuffle { program, .. } = all;
-        let (bytes, kernels) = (program.group.bytes(), self.machine.kernels);
-        let (mut done, mut next) = (groups.start, all.next);
-        // SAFETY: the caller's promise.
-        let room = unsafe { stages.divide(all.targets.len(), kernels) };
-        let most = div(room, bytes * program.groups);
-        if most == 0 {
-            // SAFETY: as above.
-            return unsafe { Self::turns(all, begins, groups, false) };
-        }
-        while begins.contains(&done) && done < groups.end {
-            let left = (begins.end - 1 - done).min(groups.end - 1 - done);
-            let turns = (div(left, program.groups) + 1).min(most);
-            let some = (turns * program.groups).min(groups.end - done);
-            let mut targets = [null_mut(); MAX_OUTPUTS];
-            // SAFETY: the caller's promise, and the stages have room for that many turns.
-            unsafe {
-                for (number, (slot, target)) in targets.iter_mut().zip(all.targets).enumerate() {
-                    let target = target.wrapping_add(all.at + done * bytes);
-                    *slot = stages.room(number, target, kernels).wrapping_sub(done * bytes);
-                }
-                let targets = targets.get(..all.targets.len()).unwrap_or_default();
-                let [through, _] = program.register.shuffle;
-                through(&Shuffle { targets, at: 0, ..*all }.turns(done, turns));
-                for number in 0..targets.len() {
-                    stages.push(number, some * bytes, next, kernels);
-                    next = next.wrapping_add(some * bytes);
-                }
-            }
-            done += some;
-        }
-        done
-    }
-
-    /// Returns how many groups come before all targets begin a line, if they do so together.
-    fn groups_to_line(all: &Shuffle<'_>, begin: usize) -> Option<usize> {
-        let bytes = all.program.group.bytes();
-        let at = |target: &*mut u8| *target as usize + all.at + begin * bytes;
-        let first = all.targets.first().map_or(0, at);
-        let are_alike = all
-            .targets
-            .iter()
-            .all(|target| at(target).wrapping_sub(first).is_multiple_of(LINE_BYTES));
-        units_to_line(first, bytes).filter(|_| are_alike)
-    }
-
-    /// Copies groups unit by unit.
-    #[inline(never)]
-    unsafe fn units(&self, all: &Shuffle<'_>, begin: usize, end: usize) {
-        if begin == end {
-            return;
-        }
-        let Group { unit, units, apart, from } = all.program.group;
-        for (number, target) in all.targets.iter().enumerate() {
-            let piece =
-                all.source.wrapping_offset(all.program.apart.wrapping_mul(number.cast_signed()));
-            for group in begin..end {
-                let source = piece.wrapping_offset(from.wrapping_mul(group.cast_signed()));
-                let target = target.wrapping_add(all.at + group * unit * units);
-                let to = unit.cast_signed();
-                let one = Runs::one(source, target, unit);
-                let runs = Runs { count: units, from: apart, to, ..one };
-                // SAFETY: within the groups.
-                unsafe { (self.machine.kernels.copy_runs)(&runs) };
-            }
+            let target = stages.room(0, runs.target, kernels);
+            (kernels.copy_runs)(&Runs { target, ..*runs });
+            stages.push(0, bytes, next, kernels);
         }
     }
 
     /// Prefetches some bytes of each row; they are read later.
     pub(super) fn prefetch_rows(&self, source: *const u8, rows: usize, from: isize, bytes: usize) {
         (self.machine.kernels.prefetch)(source, rows, from, bytes);
-    }
-
-    /// Transposes a block: past the caches if all targets begin lines, and have two of them.
-    ///
-    /// # Safety
-    /// As for the kernel.
-    pub(super) unsafe fn transpose(&self, block: &Block<'_>) {
-        let [through, by_lines] = self.machine.kernels.transpose(block);
-        // SAFETY: the caller's promise.
-        unsafe {
-            if self.past && block.rows * block.tile.unit >= 2 * LINE_BYTES && block.begins_lines() {
-                through(&block.skip(by_lines(block)));
-            } else {
-                through(block);
-            }
-        }
     }
 
     /// Fences the stores past the caches; must follow the last one.

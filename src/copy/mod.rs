@@ -43,6 +43,7 @@ mod call;
 mod cost;
 mod cpu;
 mod describe;
+mod groups;
 #[cfg(all(test, unix))]
 mod guarded;
 mod level;

@@ -5,33 +5,56 @@
 //! to the program's `high` must be readable, and the output of all groups writable. What goes past the caches must be
 //! whole lines, and a fence must follow.
 
+use super::groups::Groups;
 use super::machine::TURNS_OF_SET;
 use super::picks::Pick;
-use super::program::{Program, Set};
+use super::program::Set;
 use super::vector::Vector;
+use crate::math::div_ceil;
 
-/// Whole turns of a program.
-#[derive(Clone, Copy)]
-pub(super) struct Turns<'a> {
-    pub program: &'a Program,
-    pub source: *const u8,
-    /// A target for each piece that the program makes.
-    pub targets: &'a [*mut u8],
-    /// Bytes of each target that come before these turns.
-    pub at: usize,
-    pub count: usize,
-    /// What is read next. Programs of several sets, which read lines out of order, prefetch as many bytes of it as they
-    /// send past the caches; where lines are read in order, CPUs know what comes next.
-    pub next: *const u8,
-    /// The prefetch distance, from each window; if 0, `next` is, as said there.
-    pub distance: isize,
+impl Groups<'_> {
+    /// Returns the number of stretches: turns that follow each other. There are two of each step: all turns but the
+    /// last, and then the last one, which may make some groups again. Past the caches none does.
+    #[inline(always)]
+    pub(super) fn stretches<const PAST: bool>(&self) -> usize {
+        if PAST {
+            1
+        } else {
+            2 * self.outer.extent
+        }
+    }
+
+    /// Returns where the turns of a stretch begin, in the source and in the targets, and how many there are, given
+    /// how many a step has.
+    #[inline(always)]
+    pub(super) fn stretch<const PAST: bool>(
+        &self,
+        number: usize,
+        turns: usize,
+    ) -> (*const u8, usize, usize) {
+        let program = self.program;
+        let step = number / 2;
+        let mut source =
+            self.source.wrapping_offset(self.outer.from.wrapping_mul(step.cast_signed()));
+        let mut at = self.at.wrapping_add(self.outer.to.unsigned_abs().wrapping_mul(step));
+        if PAST {
+            return (source, at, turns);
+        }
+        if number.is_multiple_of(2) {
+            return (source, at, turns.saturating_sub(1));
+        }
+        let last = self.count.saturating_sub(program.groups);
+        source = source.wrapping_offset(program.group.from.wrapping_mul(last.cast_signed()));
+        at = at.wrapping_add(last.wrapping_mul(program.group.bytes()));
+        (source, at, turns.min(1))
+    }
 }
 
 /// Does nothing, for levels that have no programs.
 ///
 /// # Safety
 /// There are no requirements.
-pub(super) unsafe fn none(_: &Turns<'_>) {}
+pub(super) unsafe fn none(_: &Groups<'_>) {}
 
 /// Runs all turns for one set of the program, and then for the next, so that indices stay in registers. What the last
 /// register of a turn writes beyond the turn, the first one of the next turn writes again; so the last set goes first.
@@ -40,18 +63,21 @@ pub(super) unsafe fn none(_: &Turns<'_>) {}
 /// # Safety
 /// As the module says.
 #[inline(always)]
-pub(super) unsafe fn run<V: Vector, const PAST: bool>(all: &Turns<'_>) {
+pub(super) unsafe fn run<V: Vector, const PAST: bool>(all: &Groups<'_>) {
     if V::WINDOW_BYTES == 0 {
         return; // there are no programs
     }
     let (sets, mut next) = (all.program.sets(), all.next);
-    let each = if PAST && sets.len() > 1 { TURNS_OF_SET } else { all.count.max(1) };
+    let most = TURNS_OF_SET * all.program.groups;
+    let each = if PAST && sets.len() > 1 { most } else { all.count.max(1) };
     let mut done = 0;
     while done < all.count {
+        let some = all.part(done, each.min(all.count - done));
+        let turns = div_ceil(some.count, some.program.groups);
         for number in 0..sets.len() {
             let Some(set) = sets.get(sets.len() - 1 - number) else { continue };
             // SAFETY: the caller's promise.
-            next = unsafe { any_set::<V, PAST>(all, set, done, each.min(all.count - done), next) };
+            next = unsafe { any_set::<V, PAST>(&some, (set, turns), next) };
         }
         done += each;
     }
@@ -60,16 +86,14 @@ pub(super) unsafe fn run<V: Vector, const PAST: bool>(all: &Turns<'_>) {
 /// Runs some turns of a set.
 #[inline(always)]
 unsafe fn any_set<V: Vector, const PAST: bool>(
-    all: &Turns<'_>,
-    set: &Set,
-    first: usize,
-    turns: usize,
+    all: &Groups<'_>,
+    (set, turns): (&Set, usize),
     next: *const u8,
 ) -> *const u8 {
     macro_rules! one_of {
         ($($outputs:literal: $($windows:literal)*;)*) => {
             match (set.outputs, set.windows) {
-                $($(($outputs, $windows) => one_set::<V, PAST, $outputs, $windows>(all, set, first, turns, next),)*)*
+                $($(($outputs, $windows) => one_set::<V, PAST, $outputs, $windows>(all, (set, turns), next),)*)*
                 _ => next,
             }
         };
@@ -90,15 +114,12 @@ unsafe fn any_set<V: Vector, const PAST: bool>(
 #[inline(always)]
 #[allow(clippy::indexing_slicing)] // by numbers that the compiler knows
 unsafe fn one_set<V: Vector, const PAST: bool, const E: usize, const R: usize>(
-    all: &Turns<'_>,
-    set: &Set,
-    first: usize,
-    turns: usize,
+    all: &Groups<'_>,
+    (set, turns): (&Set, usize),
     mut next: *const u8,
 ) -> *const u8 {
     let program = all.program;
     let (from, to) = (program.from(), program.bytes());
-    let mut source = all.source.wrapping_offset(from.wrapping_mul(first.cast_signed()));
     // SAFETY: the set has that many windows and picks; the caller's promise.
     unsafe {
         let picks = &*program.picks.as_ptr().wrapping_add(set.first_pick).cast::<[[Pick; E]; R]>();
@@ -106,39 +127,44 @@ unsafe fn one_set<V: Vector, const PAST: bool, const E: usize, const R: usize>(
             *program.windows.as_ptr().wrapping_add(set.first_window).cast::<[[isize; 2]; R]>();
         let index = picks.map(|picks| picks.map(|Pick(index)| V::load(index.as_ptr())));
         let targets = targets_of::<V, E>(all, set);
-        let mut at = first * to;
-        for _ in 0..turns {
-            if PAST && all.distance != 0 {
-                for [window, _] in windows {
-                    V::prefetch_later(source.wrapping_offset(window.wrapping_add(all.distance)));
-                }
-            }
-            let mut loaded = [V::load_window(source, windows[0]); R];
-            for r in 1..R {
-                loaded[r] = V::load_window(source, windows[r]);
-            }
-            for e in 0..E {
-                let mut made = if R == 1 {
-                    loaded[0].pick(index[0][e])
-                } else {
-                    loaded[0].pick_two(loaded[R.min(2) - 1], [index[0][e], index[R.min(2) - 1][e]])
-                };
-                for r in 2..R {
-                    made = made.pick_more(loaded[r], index[r][e]);
-                }
-                let target = targets[e].wrapping_add(at);
-                if PAST {
-                    made.stream(target);
-                    if all.distance == 0 && program.set_count > 1 {
-                        V::prefetch_later(next);
-                        next = next.wrapping_add(V::BYTES);
+        for number in 0..all.stretches::<PAST>() {
+            let (mut source, mut at, count) = all.stretch::<PAST>(number, turns);
+            for _ in 0..count {
+                if PAST && all.distance != 0 {
+                    for [window, _] in windows {
+                        V::prefetch_later(
+                            source.wrapping_offset(window.wrapping_add(all.distance)),
+                        );
                     }
-                } else {
-                    made.store(target);
                 }
+                let mut loaded = [V::load_window(source, windows[0]); R];
+                for r in 1..R {
+                    loaded[r] = V::load_window(source, windows[r]);
+                }
+                for e in 0..E {
+                    let mut made = if R == 1 {
+                        loaded[0].pick(index[0][e])
+                    } else {
+                        loaded[0]
+                            .pick_two(loaded[R.min(2) - 1], [index[0][e], index[R.min(2) - 1][e]])
+                    };
+                    for r in 2..R {
+                        made = made.pick_more(loaded[r], index[r][e]);
+                    }
+                    let target = targets[e].wrapping_add(at);
+                    if PAST {
+                        made.stream(target);
+                        if all.distance == 0 && program.set_count > 1 {
+                            V::prefetch_later(next);
+                            next = next.wrapping_add(V::BYTES);
+                        }
+                    } else {
+                        made.store(target);
+                    }
+                }
+                at += to;
+                source = source.wrapping_offset(from);
             }
-            at += to;
-            source = source.wrapping_offset(from);
         }
     }
     next
@@ -149,9 +175,9 @@ unsafe fn one_set<V: Vector, const PAST: bool, const E: usize, const R: usize>(
 /// # Safety
 /// There must be a target for each piece of the program.
 #[inline(always)]
-unsafe fn targets_of<V: Vector, const E: usize>(all: &Turns<'_>, set: &Set) -> [*mut u8; E] {
+unsafe fn targets_of<V: Vector, const E: usize>(all: &Groups<'_>, set: &Set) -> [*mut u8; E] {
     let (pieces, registers) = if all.program.pieces > 1 { (1, 0) } else { (0, V::BYTES) };
-    let at = all.at + set.register * V::BYTES;
+    let at = set.register * V::BYTES;
     let mut targets = [core::ptr::null_mut(); E];
     for (number, slot) in targets.iter_mut().enumerate() {
         // SAFETY: the caller's promise.
@@ -166,8 +192,9 @@ unsafe fn targets_of<V: Vector, const E: usize>(all: &Turns<'_>, set: &Set) -> [
 mod tests {
     use super::super::level::kernels_of;
     use super::super::machine::levels;
+    use super::super::nest::Axis;
     use super::super::program::{Group, Program};
-    use super::Turns;
+    use super::Groups;
     use std::ptr::null;
 
     /// Every byte of every piece comes from where the group says.
@@ -243,12 +270,14 @@ mod tests {
             let targets = &targets[..];
             // SAFETY: the input is long enough on both sides, and the outputs are as long as they are to be.
             unsafe {
-                shuffle(&Turns {
+                shuffle(&Groups {
                     program,
                     source,
                     targets,
                     at: 0,
-                    count: turns,
+                    count: turns * program.groups,
+                    outer: Axis::ONE,
+                    readable_end: null(),
                     next: null(),
                     distance: 0,
                 });
