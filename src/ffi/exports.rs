@@ -26,22 +26,21 @@ pub const extern "C" fn libsplit_version() -> u32 {
     LIBSPLIT_VERSION_MAJOR << 24 | LIBSPLIT_VERSION_MINOR << 16 | LIBSPLIT_VERSION_PATCH
 }
 
-/// Returns the version of the library as a static, NUL-terminated string: "major.minor.patch". Never
-/// fails.
+/// Returns the version of the library as a string: "major.minor.patch". Never fails.
 #[cfg_attr(feature = "capi", unsafe(no_mangle))]
 pub extern "C" fn libsplit_version_string() -> *const c_char {
     concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()
 }
 
-/// Returns the name of a status, such as "LIBSPLIT_STATUS_ERROR_AXIS". The string is static and
-/// NUL-terminated. Returns "LIBSPLIT_STATUS_UNKNOWN" if the number is not a status; never NULL.
+/// Returns the name of a status, such as "LIBSPLIT_STATUS_ERROR_AXIS"; "LIBSPLIT_STATUS_UNKNOWN" if the
+/// number is not a status.
 #[cfg_attr(feature = "capi", unsafe(no_mangle))]
 pub extern "C" fn libsplit_status_name(status: libsplit_status) -> *const c_char {
     status_name(status.0).as_ptr()
 }
 
-/// Returns the name of an element type in ONNX TensorProto.DataType, such as "FLOAT16". The string is
-/// static and NUL-terminated. Returns "UNDEFINED" if the number is not an element type; never NULL.
+/// Returns the name of an element type in ONNX TensorProto.DataType, such as "FLOAT16"; "UNDEFINED" if
+/// the number is not an element type.
 #[cfg_attr(feature = "capi", unsafe(no_mangle))]
 pub extern "C" fn libsplit_dtype_name(dtype: libsplit_dtype) -> *const c_char {
     DType::from_number(dtype.0).map_or(c"UNDEFINED", DType::c_name).as_ptr()
@@ -161,8 +160,6 @@ pub unsafe extern "C" fn libsplit_view(
 /// search gives up, the message says "could not be shown apart"; in that case make one call for each of
 /// these outputs, with all other descriptors zero. Bytes between the elements of a strided input may be
 /// read, but they never matter: another thread may write to them at the same time.
-///
-/// If 'executor' is NULL, everything runs on the calling thread.
 ///
 /// Errors, after which nothing has been written (except after EXECUTOR: then any part of the outputs may
 /// have been, and their contents are undefined): those of libsplit_view() that concern the input and the
