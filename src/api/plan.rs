@@ -8,6 +8,7 @@ use crate::error::{number, Error};
 use crate::ffi::libsplit_plan_size;
 use crate::ffi::plan::{self, Planned};
 use crate::ffi::reads::Reads;
+use crate::words::Argument;
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec;
@@ -60,8 +61,9 @@ impl Split<'_> {
         let (place, bytes) = (memory.as_mut_ptr().cast(), size_of_val(&*memory));
         // SAFETY: the memory has this many bytes, and nothing else uses it.
         unsafe { plan::make(place, bytes, &call, None, pieces.len()) }?;
-        let (least, offset) = (input.least_len(), input.offset());
-        Ok(Plan { memory, least, offset, pieces, element: PhantomData })
+        let end = input.tensor().span(call.geometry.elements, Argument::Input)?.end;
+        let least = end.saturating_sub(input.data.as_ptr().addr()) / size_of::<T>();
+        Ok(Plan { memory, least, offset: input.offset(), pieces, element: PhantomData })
     }
 }
 

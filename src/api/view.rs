@@ -197,17 +197,6 @@ impl<'a, T: Element> View<'a, T> {
         self.layout.first(self.data.as_ptr().cast_mut())
     }
 
-    /// The least length of a slice that contains all elements.
-    pub(crate) fn least_len(&self) -> usize {
-        let Layout { offset, shape, strides } = &self.layout;
-        if shape.contains(&0) {
-            return 0;
-        }
-        let high = shape::reach(shape.iter().copied().zip(strides.iter().copied()));
-        let high = high.and_then(|(_, high)| usize::try_from(high).ok());
-        high.map_or(usize::MAX, |high| offset.saturating_add(high).saturating_add(1))
-    }
-
     pub(crate) fn tensor(&self) -> Tensor<'_> {
         let data = self.layout.first(self.data.as_ptr().cast_mut()).cast();
         let strides = Some(&*self.layout.strides);
