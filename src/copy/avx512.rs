@@ -41,6 +41,16 @@ impl Vector for __m512i {
         unsafe { _mm512_stream_si512(target.cast(), self) }
     }
     #[inline(always)]
+    unsafe fn stream_seam(tail: *const u8, rest: usize, head: *const u8, target: *mut u8) {
+        let of_tail = (1 << rest) - 1;
+        // SAFETY: the caller's promise; nothing is read that the masks leave out.
+        unsafe {
+            let line = _mm512_maskz_loadu_epi8(of_tail, tail.cast());
+            let head = head.wrapping_sub(rest);
+            _mm512_mask_loadu_epi8(line, !of_tail, head.cast()).stream(target);
+        }
+    }
+    #[inline(always)]
     unsafe fn unpack<const U: usize>(self, other: Self) -> (Self, Self) {
         unpack!(U, self, other,
             1: _mm512_unpacklo_epi8, _mm512_unpackhi_epi8;

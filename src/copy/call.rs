@@ -1,5 +1,6 @@
 //! What is decided once per call, and how runs and blocks of units are then moved, through the caches or past them.
 
+use super::level::Kernels;
 use super::machine::{Machine, LEAST_PAST_BYTES, LEAST_STREAMED_BYTES};
 use super::parallel::{Executor, Streaming};
 use super::runs::Runs;
@@ -82,10 +83,11 @@ impl Call {
             if !self.past || !is_streamed && runs.to != run.cast_signed() {
                 return (kernels.copy_runs)(runs);
             }
-            let room = stages.divide(1, kernels);
-            // Steps that are short and continue each other are joined in a stage, too.
+            let room = if is_streamed { 0 } else { stages.divide(1, kernels) };
+            // Steps that are short and continue each other share a stage.
             let is_joined = !is_streamed && outer.to == (run * count).cast_signed();
             let together = if is_joined { div(room, run * count).max(1) } else { 1 };
+            let most = if together > 1 { count } else { div(room, run).max(1) };
             let mut done = 0;
             while done < outer.extent {
                 let some = runs.steps(done, together.min(outer.extent - done));
@@ -93,42 +95,11 @@ impl Call {
                 let next = if done < outer.extent { runs.steps(done, 1).source } else { next };
                 if is_streamed {
                     (kernels.stream_runs)(&some, next);
-                } else if together > 1 {
-                    self.stage_runs(&some, stages, next);
                 } else {
-                    self.stage_parts(&some, div(room, run).max(1), stages, next);
+                    stage_runs(&some, most, (stages, kernels), next);
                 }
             }
         }
-    }
-
-    /// Copies runs that follow each other in the target by way of a stage, some at a time.
-    unsafe fn stage_parts(&self, runs: &Runs, some: usize, stages: &mut Stages, next: *const u8) {
-        let (mut done, mut next) = (0, next);
-        while done < runs.count {
-            let count = some.min(runs.count - done);
-            // SAFETY: the caller's promise.
-            unsafe { self.stage_runs(&Runs { count, ..runs.skip(done) }, stages, next) };
-            next = next.wrapping_add(runs.run * count);
-            done += count;
-        }
-    }
-
-    /// Copies runs that follow each other in the target by way of a stage, which has room for them.
-    unsafe fn stage_runs(&self, runs: &Runs, stages: &mut Stages, next: *const u8) {
-        let kernels = self.machine.kernels;
-        let bytes = runs.run * runs.count * runs.outer.extent;
-        // SAFETY: the caller's promise.
-        unsafe {
-            let target = stages.room(0, runs.target, kernels);
-            (kernels.copy_runs)(&Runs { target, ..*runs });
-            stages.push(0, bytes, next, kernels);
-        }
-    }
-
-    /// Prefetches some bytes of each row; they are read later.
-    pub(super) fn prefetch_rows(&self, source: *const u8, rows: usize, from: isize, bytes: usize) {
-        (self.machine.kernels.prefetch)(source, rows, from, bytes);
     }
 
     /// Fences the stores past the caches; must follow the last one.
@@ -136,6 +107,29 @@ impl Call {
         if self.past {
             (self.machine.kernels.fence)();
         }
+    }
+}
+
+/// Copies runs that follow each other in the target by way of a stage, at most so many of each step at a time.
+unsafe fn stage_runs(
+    runs: &Runs,
+    most: usize,
+    (stages, kernels): (&mut Stages, &Kernels),
+    mut next: *const u8,
+) {
+    let mut done = 0;
+    while done < runs.count {
+        let count = most.min(runs.count - done);
+        let bytes = runs.run * count * runs.outer.extent;
+        // SAFETY: the caller's promise.
+        unsafe {
+            let part = runs.skip(done);
+            let target = stages.room(0, part.target, kernels);
+            (kernels.copy_runs)(&Runs { target, count, ..part });
+            stages.push(0, bytes, next, kernels);
+        }
+        next = next.wrapping_add(bytes);
+        done += count;
     }
 }
 

@@ -45,7 +45,7 @@ pub(super) struct Rows {
 
 impl Rows {
     pub(super) fn new(call: Call) -> Self {
-        let row = Axis { extent: 1, from: 0, to: 0 };
+        let row = Axis::ONE;
         Self { call, outer: Nest::NONE, row, count: 1, apart: 0, step_bits: 0, row_bytes: 0 }
     }
 
@@ -165,11 +165,6 @@ impl Rows {
         } else {
             Axis::ONE
         }
-    }
-
-    /// Returns whether rows leave no gaps if a band has `bytes` bytes of each.
-    fn is_dense(&self, bytes: usize) -> bool {
-        self.row.from.unsigned_abs() <= bytes + LINE_BYTES
     }
 
     /// Returns the number of rows in a block.
@@ -296,15 +291,15 @@ impl Rows {
             // Partial lines at the end are stored through the caches, which must not wait for them.
             for target in targets.iter().map(|target| target.wrapping_add(end * run)) {
                 if self.call.past && !(target as usize).is_multiple_of(LINE_BYTES) {
-                    self.call.prefetch_rows(target, 1, 0, 1);
+                    (self.call.machine.kernels.prefetch)(target, 1, 0, 1);
                 }
             }
-            if self.call.past && !(bands.count == 1 && self.is_dense(targets.len() * run)) {
-                // Kernels prefetch what comes next in memory, but this band continues in other rows.
-                if run < LEAST_STREAMED_BYTES {
-                    self.call.prefetch_rows(next, count, from, targets.len() * run);
-                    next = source;
-                }
+            // Kernels prefetch what comes next in memory, but this band may continue in other rows.
+            let bytes = targets.len() * run;
+            let is_alone = bands.count == 1 && from.unsigned_abs() <= bytes + LINE_BYTES;
+            if self.call.past && run < LEAST_STREAMED_BYTES && !is_alone {
+                (self.call.machine.kernels.prefetch)(next, count, from, bytes);
+                next = source;
             }
             let (program, distance) = (&*bands.program, 0);
             let all =
