@@ -91,8 +91,8 @@ macro_rules! rules {
                 match self.error {$(
                     $(#[$cfg])*
                     Error::$rule $({ $($field,)* $($expected, $actual)? })? => {
-                        say(f, format_args!($message $(, $word)*
-                            $(, $($field = shown!($words $type $field),)* $($expected = *$expected, $actual = *$actual)?)?))
+                        write!(f, $message $(, $word)*
+                            $(, $($field = shown!($words $type $field),)* $($expected = *$expected, $actual = *$actual)?)?)
                     }
                 )*}
             }
@@ -146,12 +146,6 @@ macro_rules! rules {
 pub struct Message<'a> {
     error: &'a Error,
     words: &'a Words,
-}
-
-/// Writes a message. A function for all of them, so that each message has little code.
-#[inline(never)]
-fn say(f: &mut fmt::Formatter<'_>, message: fmt::Arguments<'_>) -> fmt::Result {
-    f.write_fmt(message)
 }
 
 impl fmt::Display for Error {

@@ -150,12 +150,8 @@ impl<T: Element> Plan<T> {
         // SAFETY: the memory holds a plan, and input and outputs have as many elements as it was made for. They do
         // not overlap, because the outputs are exclusive borrows.
         unsafe {
-            Planned::for_outputs(plan, count)?.copy(
-                first,
-                targets.as_ptr(),
-                executor,
-                &Reads::NOTHING,
-            )
+            let plan = Planned::for_outputs(plan, count)?;
+            plan.copy(first, targets.as_ptr(), executor, &Reads::NOTHING)
         }
     }
 

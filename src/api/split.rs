@@ -347,14 +347,11 @@ impl<'a> Split<'a> {
     }
 
     /// Checks the split of an input, and finds its pieces, of which there may be no more than can be listed.
-    pub(super) fn call<'t>(
+    pub(super) fn call(
         &self,
-        input: Tensor<'t>,
+        input: Tensor<'a>,
         may_be_unknown: bool,
-    ) -> Result<ParsedCall<'t>, Error>
-    where
-        'a: 't,
-    {
+    ) -> Result<ParsedCall<'a>, Error> {
         let call = ParsedCall::new(input, &Request { may_be_unknown, ..self.0 })?;
         if call.pieces.count() > MAX_OUTPUTS {
             let (argument, actual) = (Argument::InputShape, usize_of(call.pieces.count()));

@@ -30,13 +30,9 @@ impl Grid {
     }
 
     /// Returns a span that has a cell in common with one of the first `written` spans. It is one of these itself only
-    /// if spans are to be compared `among` them.
-    pub(super) fn first_meeting<S: Spans + ?Sized>(
-        &self,
-        written: usize,
-        among: bool,
-        spans: &S,
-    ) -> Option<usize> {
+    /// if there are no others.
+    pub(super) fn meeting<S: Spans + ?Sized>(&self, written: usize, spans: &S) -> Option<usize> {
+        let among = written == spans.len();
         let mut found = None;
         with_table(spans.len(), &mut |taken| {
             let mut low = self.hull.start;

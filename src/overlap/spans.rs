@@ -58,9 +58,8 @@ pub(crate) fn first_crossing(written: usize, spans: &dyn Spans) -> Option<(usize
 #[cold]
 #[inline(never)]
 fn find<S: Spans + ?Sized>(written: usize, spans: &S) -> Option<(usize, usize)> {
-    let among = written == spans.len();
     if written <= FEW {
-        return pair_of_few(written, among, spans);
+        return pair_of_few(written, spans);
     }
     let (mut trail, mut starts, mut longest) = (Trail::EMPTY, 0, 0);
     for (_, span) in filled(spans) {
@@ -72,7 +71,7 @@ fn find<S: Spans + ?Sized>(written: usize, spans: &S) -> Option<(usize, usize)> 
         return None;
     }
     if let Some(grid) = Grid::new(spans.len(), trail.hull, starts, longest) {
-        let index = grid.first_meeting(written, among, spans)?;
+        let index = grid.meeting(written, spans)?;
         let meets =
             |other: &usize| *other != index && spans.span(*other).intersects(spans.span(index));
         return (0..written).find(meets).map(|other| (index, other));
@@ -86,7 +85,7 @@ fn find<S: Spans + ?Sized>(written: usize, spans: &S) -> Option<(usize, usize)> 
     in_order(spans, &mut |index| {
         let (span, [first, second]) = (spans.span(index), &mut ends);
         let (own, other) = if index < written { (first, second) } else { (second, first) };
-        let (end, met) = if among { *own } else { *other };
+        let (end, met) = if written == spans.len() { *own } else { *other };
         if span.start < end {
             found = Some((index, met));
             return ControlFlow::Break(());
@@ -99,17 +98,10 @@ fn find<S: Spans + ?Sized>(written: usize, spans: &S) -> Option<(usize, usize)> 
 
 /// Does what [`find`] does if few are written.
 #[inline(never)] // for its stack
-fn pair_of_few<S: Spans + ?Sized>(
-    written: usize,
-    among: bool,
-    spans: &S,
-) -> Option<(usize, usize)> {
+fn pair_of_few<S: Spans + ?Sized>(written: usize, spans: &S) -> Option<(usize, usize)> {
+    let among = written == spans.len();
     let (mut few, mut hull) = ([Span::default(); FEW], Span::NOWHERE);
-    for index in 0..spans.len() {
-        let span = spans.span(index);
-        if span.is_empty() {
-            continue;
-        }
+    for (index, span) in filled(spans) {
         if (among || index >= written) && !span.is_apart(hull) {
             if let Some(other) = few.iter().position(|other| other.intersects(span)) {
                 return Some((index, other));
