@@ -113,7 +113,7 @@ fn sub_byte(bencher: Bencher, length: i64) {
     let mut outputs = targets.each_mut().map(Vec::as_mut_slice);
     let split = Split::new(Operator::OpenVinoSplit1).axis(1).num_outputs(2);
     bencher.counter(BytesCount::new(source.len())).bench_local(|| {
-        split.copy_bytes(DType::Int4, &[rows, 2 * length], &source, &mut outputs, None).unwrap();
+        split.copy_bytes(DType::Int4, &[rows, 2 * length], &source, &mut outputs).unwrap();
     });
 }
 

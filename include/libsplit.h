@@ -24,7 +24,9 @@
  *   - Counts, sizes in bytes and sums of lengths are 64-bit and checked for overflow.
  *
  * In return, every pointer must be NULL or valid for what its structure or the function says, until
- * the call returns. Numbers may have any value. 'error' and 'executor' may be NULL.
+ * the call returns. Numbers may have any value. 'error' and 'executor' may be NULL; without an
+ * executor, everything runs on the calling thread. Strings that functions return are static and
+ * NUL-terminated, and never NULL.
  *
  * A function that returns a libsplit_status returns LIBSPLIT_STATUS_OK, or one of the errors in its
  * list, where the prefix LIBSPLIT_STATUS_ERROR_ is left out. If 'error' itself is misaligned or too
@@ -491,8 +493,7 @@ typedef struct libsplit_params {
 
 /**
  * Details of an error, in memory that the caller provides. Initialize it with LIBSPLIT_ERROR_INIT. It
- * is filled in on success too, with status 0 and an empty message. Every function that takes one
- * accepts NULL.
+ * is filled in on success too, with status 0 and an empty message.
  */
 typedef struct libsplit_error {
   /**
@@ -546,8 +547,8 @@ typedef int32_t (*libsplit_parallel_for_fn)(void *pool,
                                             size_t count);
 
 /**
- * How to run libsplit_copy(). Initialize it with LIBSPLIT_EXECUTOR_INIT(parallel_for, pool). If NULL
- * is passed instead, everything runs on the calling thread; small copies always do.
+ * How to run libsplit_copy(). Initialize it with LIBSPLIT_EXECUTOR_INIT(parallel_for, pool). Small
+ * copies always run on the calling thread.
  */
 typedef struct libsplit_executor {
   /**
@@ -601,21 +602,20 @@ LIBSPLIT_API
 uint32_t libsplit_version(void);
 
 /**
- * Returns the version of the library as a static, NUL-terminated string: "major.minor.patch". Never
- * fails.
+ * Returns the version of the library as a string: "major.minor.patch". Never fails.
+ */
+LIBSPLIT_API const char *libsplit_version_string(void);
+
+/**
+ * Returns the name of a status, such as "LIBSPLIT_STATUS_ERROR_AXIS"; "LIBSPLIT_STATUS_UNKNOWN" if the
+ * number is not a status.
  */
 LIBSPLIT_API
-const char *libsplit_version_string(void);
+const char *libsplit_status_name(libsplit_status status);
 
 /**
- * Returns the name of a status, such as "LIBSPLIT_STATUS_ERROR_AXIS". The string is static and
- * NUL-terminated. Returns "LIBSPLIT_STATUS_UNKNOWN" if the number is not a status; never NULL.
- */
-LIBSPLIT_API const char *libsplit_status_name(libsplit_status status);
-
-/**
- * Returns the name of an element type in ONNX TensorProto.DataType, such as "FLOAT16". The string is
- * static and NUL-terminated. Returns "UNDEFINED" if the number is not an element type; never NULL.
+ * Returns the name of an element type in ONNX TensorProto.DataType, such as "FLOAT16"; "UNDEFINED" if
+ * the number is not an element type.
  */
 LIBSPLIT_API
 const char *libsplit_dtype_name(libsplit_dtype dtype);
@@ -728,8 +728,6 @@ libsplit_status libsplit_view(const struct libsplit_tensor *input,
  * search gives up, the message says "could not be shown apart"; in that case make one call for each of
  * these outputs, with all other descriptors zero. Bytes between the elements of a strided input may be
  * read, but they never matter: another thread may write to them at the same time.
- *
- * If 'executor' is NULL, everything runs on the calling thread.
  *
  * Errors, after which nothing has been written (except after EXECUTOR: then any part of the outputs may
  * have been, and their contents are undefined): those of libsplit_view() that concern the input and the

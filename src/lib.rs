@@ -21,8 +21,7 @@
 //! ```
 //!
 //! Whatever a rule refuses is an [`Error`] that names the argument, both numbers and the remedy,
-//! and changes nothing. Packed 4-bit and 2-bit elements are not Rust types; split them through
-//! [`ffi`].
+//! and changes nothing. Packed 4-bit and 2-bit elements are not Rust types; split them by their bytes.
 //!
 //! The feature `rayon` adds an [`Executor`] on its threads, `Rayon`; the feature `ndarray` conversions
 //! between a [`View`] and an `ArrayView`.
@@ -58,6 +57,7 @@ extern crate alloc;
 #[cfg(all(feature = "std", not(feature = "capi"), not(test)))]
 extern crate std;
 
+#[cfg(all(feature = "alloc", not(feature = "capi")))]
 mod api;
 mod copy;
 mod describe;
@@ -79,11 +79,10 @@ mod tensor;
 mod text;
 mod words;
 
-pub use api::element::Element;
 #[cfg(all(feature = "rayon", not(feature = "capi")))]
 pub use api::rayon::Rayon;
 #[cfg(all(feature = "alloc", not(feature = "capi")))]
-pub use api::{plan::Plan, split::Split, view::View, view::ViewMut};
+pub use api::{element::Element, plan::Plan, split::Split, view::View, view::ViewMut};
 #[cfg(feature = "tune")]
 #[doc(hidden)]
 pub use copy::tune;

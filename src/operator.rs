@@ -8,8 +8,9 @@ use crate::dtype::DType;
 use crate::error::Error;
 use core::fmt;
 
+/// The versions: name, rules, and the element types of the type constraint T.
 macro_rules! operators {
-    ($($variant:ident = $name:literal;)*) => {
+    ($($variant:ident = $name:literal, $rules:expr, $types:expr;)*) => {
         /// An operator version: the document whose rules decide.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         #[non_exhaustive]
@@ -20,6 +21,20 @@ macro_rules! operators {
         impl Operator {
             /// Every version.
             pub const ALL: &'static [Self] = &[$(Self::$variant),*];
+
+            /// Returns the rules that this version goes by.
+            #[inline]
+            pub(crate) const fn rules(self) -> Rules {
+                match self { $(Self::$variant => $rules,)* }
+            }
+
+            /// Whether the version's type constraint T has `dtype` in it.
+            #[must_use]
+            #[inline]
+            pub fn allows(self, dtype: DType) -> bool {
+                let types = match self { $(Self::$variant => $types,)* };
+                types >> dtype as u32 & 1 == 1
+            }
         }
 
         impl fmt::Display for Operator {
@@ -31,16 +46,27 @@ macro_rules! operators {
 }
 
 operators! {
-    Split1 = "ONNX Split-1";
-    Split2 = "ONNX Split-2";
-    Split11 = "ONNX Split-11";
-    Split13 = "ONNX Split-13";
-    Split18 = "ONNX Split-18";
-    SplitToSequence11 = "ONNX SplitToSequence-11";
-    SplitToSequence24 = "ONNX SplitToSequence-24";
-    VariadicSplit1 = "OpenVINO VariadicSplit-1";
-    OpenVinoSplit1 = "OpenVINO Split-1";
+    Split1 = "ONNX Split-1", AS_MANY_AS_OUTPUTS, FLOATS;
+    Split2 = "ONNX Split-2", AS_MANY_AS_OUTPUTS, CLASSIC;
+    Split11 = "ONNX Split-11", AS_MANY_AS_OUTPUTS, CLASSIC;
+    Split13 = "ONNX Split-13", AS_MANY_AS_OUTPUTS, CLASSIC | of(DType::Bfloat16);
+    Split18 = "ONNX Split-18", Rules::Split(EqualParts::LastSmaller), CLASSIC | of(DType::Bfloat16);
+    SplitToSequence11 = "ONNX SplitToSequence-11", Rules::Sequence, CLASSIC;
+    SplitToSequence24 = "ONNX SplitToSequence-24", Rules::Sequence, CLASSIC | of(DType::Bfloat16);
+    VariadicSplit1 = "OpenVINO VariadicSplit-1", Rules::Variadic, !0;
+    OpenVinoSplit1 = "OpenVINO Split-1", Rules::Parts, !0;
 }
+
+const AS_MANY_AS_OUTPUTS: Rules = Rules::Split(EqualParts::AsManyAsOutputs);
+
+/// Returns a set of one element type: a bit for each, by its number.
+const fn of(dtype: DType) -> u32 {
+    1 << dtype as u32
+}
+
+const FLOATS: u32 = of(DType::Float) | of(DType::Float16) | of(DType::Double);
+/// The types before BFLOAT16.
+const CLASSIC: u32 = of(DType::Bfloat16) - 2;
 
 /// The rules that a version goes by, as `rules/` has them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,20 +131,6 @@ impl Operator {
         governing(SEQUENCE, "ONNX SplitToSequence", opset)
     }
 
-    /// Returns the rules that this version goes by.
-    #[inline]
-    pub(crate) const fn rules(self) -> Rules {
-        match self {
-            Self::Split1 | Self::Split2 | Self::Split11 | Self::Split13 => {
-                Rules::Split(EqualParts::AsManyAsOutputs)
-            }
-            Self::Split18 => Rules::Split(EqualParts::LastSmaller),
-            Self::SplitToSequence11 | Self::SplitToSequence24 => Rules::Sequence,
-            Self::VariadicSplit1 => Rules::Variadic,
-            Self::OpenVinoSplit1 => Rules::Parts,
-        }
-    }
-
     /// Returns whether lengths may be of this type for an input of that type, and which may, in words.
     pub(crate) fn takes_lengths(self, lengths: DType, input: DType) -> (bool, &'static str) {
         match self {
@@ -136,25 +148,6 @@ impl Operator {
                 (lengths.is_integer(), "an integer type")
             }
         }
-    }
-
-    /// Whether the version's type constraint T has `dtype` in it.
-    #[must_use]
-    #[inline]
-    pub fn allows(self, dtype: DType) -> bool {
-        // A bit a type, by its number.
-        const CLASSIC: u32 = (1 << DType::Bfloat16 as u32) - 2;
-        const FLOATS: u32 =
-            1 << DType::Float as u32 | 1 << DType::Float16 as u32 | 1 << DType::Double as u32;
-        let allowed = match self {
-            Self::Split1 => FLOATS,
-            Self::Split2 | Self::Split11 | Self::SplitToSequence11 => CLASSIC,
-            Self::Split13 | Self::Split18 | Self::SplitToSequence24 => {
-                CLASSIC | 1 << DType::Bfloat16 as u32
-            }
-            Self::VariadicSplit1 | Self::OpenVinoSplit1 => !0,
-        };
-        allowed >> dtype as u32 & 1 == 1
     }
 
     /// Returns the version to turn to for a `dtype` that this one does not allow: the oldest of its operator

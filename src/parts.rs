@@ -2,7 +2,6 @@
 //! to.
 
 use crate::geometry::Geometry;
-use crate::overlap::See;
 use crate::pieces::{Piece, PieceIter, Pieces};
 use crate::shape::{self, usize_of};
 use crate::span::Span;
@@ -46,16 +45,6 @@ impl<T> Pointers<'_, T> {
         }
         // SAFETY: within the array, by the promise of `new`.
         unsafe { self.first.byte_add(index * self.step).read() }
-    }
-
-    /// Shows index and address of each pointer that is at least `low` and below `high`, as `Spans::starts` does.
-    pub(crate) fn starts(&self, low: usize, mut high: usize, see: &mut See<'_>) {
-        for index in 0..self.len {
-            let start = self.get(index) as usize;
-            if low <= start && start < high {
-                high = see(index, start);
-            }
-        }
     }
 }
 

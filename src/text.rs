@@ -18,13 +18,10 @@ impl<'a> Text<'a> {
     /// Appends a text; returns `self`, so that calls can be chained.
     #[inline(never)]
     pub(crate) fn text(&mut self, text: &str) -> &mut Self {
-        for byte in text.bytes() {
-            let last = self.room.len().saturating_sub(1);
-            if let Some(slot) = self.room.get_mut(self.len).filter(|_| self.len < last) {
-                *slot = byte;
-            }
-            self.len = self.len.saturating_add(1);
-        }
+        let last = self.room.len().saturating_sub(1);
+        let room = self.room.get_mut(self.len..last).unwrap_or_default();
+        room.iter_mut().zip(text.bytes()).for_each(|(slot, byte)| *slot = byte);
+        self.len = self.len.saturating_add(text.len());
         self
     }
 

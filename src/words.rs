@@ -99,15 +99,6 @@ pub enum Argument {
     Plan,
 }
 
-impl Argument {
-    pub(crate) fn output(self) -> Option<usize> {
-        match self {
-            Self::Output(index) => Some(index),
-            _ => None,
-        }
-    }
-}
-
 /// The pointer that an error is about: to an argument, or in a descriptor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Field {

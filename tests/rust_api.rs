@@ -123,7 +123,7 @@ proptest! {
         let mut copies: Vec<_> = expected.iter().map(|piece| vec![0; piece.len()]).collect();
         let mut outputs: Vec<&mut [u8]> = copies.iter_mut().map(|copy| &mut copy[..]).collect();
         let shape = [case.rows, case.columns()];
-        case.split().copy_bytes(DType::Uint16, &shape, &data, &mut outputs, None).unwrap();
+        case.split().copy_bytes(DType::Uint16, &shape, &data, &mut outputs).unwrap();
         prop_assert_eq!(copies, expected);
     }
 }
@@ -175,7 +175,7 @@ fn an_executor_is_lent_to_copies_in_new_memory() {
     let data: Vec<u32> = (0..1 << 19).collect();
     let input = View::packed(&data, &[1 << 18, 2]).unwrap();
     let split = Split::new(Operator::OpenVinoSplit1).axis(1).num_outputs(2);
-    let copies = split.to_vecs_with(&input, &Backwards).unwrap();
+    let copies = split.executor(&Backwards).to_vecs(&input).unwrap();
     assert_eq!(copies, split.to_vecs(&input).unwrap());
     let (mut even, mut odd) = (vec![0; 1 << 18], vec![0; 1 << 18]);
     let plan = split.plan(&input).unwrap();
@@ -258,7 +258,7 @@ fn copies_fill_memory_that_holds_no_values_yet() {
 fn bytes_that_do_not_hold_a_tensor_are_refused() {
     let split = Split::new(Operator::OpenVinoSplit1).num_outputs(2);
     let copy = |input: &[u8], outputs: &mut [&mut [u8]]| {
-        split.copy_bytes(DType::Float, &[2], input, outputs, None)
+        split.copy_bytes(DType::Float, &[2], input, outputs)
     };
     let (mut a, mut b) = ([9; 4], [9; 5]);
     let argument = Argument::Input;
@@ -282,8 +282,22 @@ fn bytes_that_do_not_hold_a_tensor_are_refused() {
 fn bytes_are_copied_to_as_many_outputs_as_are_given() {
     let (mut a, mut b) = ([0], [0]);
     let split = Split::new(Operator::Split13);
-    split.copy_bytes(DType::Bool, &[2], &[1, 2], &mut [&mut a, &mut b], None).unwrap();
+    split.copy_bytes(DType::Bool, &[2], &[1, 2], &mut [&mut a, &mut b]).unwrap();
     assert_eq!((a, b), ([1], [2]));
+}
+
+/// Listing them would take all memory.
+#[test]
+fn pieces_that_are_too_many_are_refused() {
+    let (data, shape, count) = ([7u8], [1 << 40], 1 << 40);
+    let input = View::strided(&data, 0, &shape, &[0]).unwrap();
+    let (argument, split) = (Argument::InputShape, Split::unbind(0));
+    let refused = Error::TooManyOutputs { argument, expected: i32::MAX.into(), actual: count };
+    assert_eq!(split.count::<u8>(&shape), Ok(count));
+    assert_eq!(split.shapes::<u8>(&shape), Err(refused));
+    assert_eq!(split.views(&input), Err(refused));
+    assert_eq!(split.to_vecs(&input), Err(refused));
+    assert_eq!(split.plan(&input).map(|_| ()), Err(refused));
 }
 
 #[test]

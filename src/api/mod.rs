@@ -10,15 +10,11 @@
 //! | `rayon.rs`, `ndarray.rs` | what the features of the same names add |
 
 pub(crate) mod element;
-#[cfg(all(feature = "ndarray", not(feature = "capi")))]
+#[cfg(feature = "ndarray")]
 mod ndarray;
-#[cfg(all(feature = "alloc", not(feature = "capi")))]
 pub(crate) mod plan;
-#[cfg(all(feature = "rayon", not(feature = "capi")))]
+#[cfg(feature = "rayon")]
 pub(crate) mod rayon;
-#[cfg(all(feature = "alloc", not(feature = "capi")))]
 pub(crate) mod split;
-#[cfg(all(feature = "alloc", not(feature = "capi")))]
 pub(crate) mod view;
-#[cfg(all(feature = "alloc", not(feature = "capi")))]
 mod whole;

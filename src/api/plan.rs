@@ -1,13 +1,14 @@
 //! A split that is prepared once, for Rust callers.
 
 use super::element::Element;
+use super::split::{layouts, Split};
 use super::view::{Layout, View};
 use crate::copy::Executor;
 use crate::error::{number, Error};
 use crate::ffi::libsplit_plan_size;
-use crate::ffi::parse::ParsedCall;
 use crate::ffi::plan::{self, Planned};
 use crate::ffi::reads::Reads;
+use crate::words::Argument;
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec;
@@ -17,7 +18,7 @@ use core::marker::PhantomData;
 use core::mem::MaybeUninit;
 use core::ptr::null_mut;
 
-/// A split of one shape that is prepared by [`Split::plan`](crate::Split::plan) and run many times.
+/// A split of one shape that is prepared by [`Split::plan`] and run many times.
 /// It borrows nothing, and several threads may use it at the same time.
 ///
 /// ```
@@ -46,26 +47,31 @@ pub struct Plan<T> {
     element: PhantomData<fn() -> T>,
 }
 
-impl<T: Element> Plan<T> {
-    /// Makes a plan of a call that copies these pieces of its input into packed outputs.
-    pub(crate) fn new(
-        call: &ParsedCall<'_>,
-        input: &View<'_, T>,
-        pieces: Box<[Layout]>,
-    ) -> Result<Self, Error> {
+impl Split<'_> {
+    /// Prepares a plan for this input, which can be run many times on inputs of the same layout.
+    ///
+    /// # Errors
+    /// Those of `libsplit_plan_init`: everything that the operator's rules refuse.
+    pub fn plan<T: Element>(&self, input: &View<'_, T>) -> Result<Plan<T>, Error> {
+        let call = self.call(input.tensor(), false)?;
+        let pieces: Box<[Layout]> = layouts(&call, input).into();
         let rank = i32::try_from(input.shape().len()).unwrap_or(i32::MAX);
         let size = libsplit_plan_size(rank, pieces.len());
         let mut memory = vec![0u64; size.div_ceil(size_of::<u64>())].into_boxed_slice();
         let (place, bytes) = (memory.as_mut_ptr().cast(), size_of_val(&*memory));
         // SAFETY: the memory has this many bytes, and nothing else uses it.
-        unsafe { plan::make(place, bytes, call, None, pieces.len()) }?;
-        let (least, offset) = (input.least_len(), input.offset());
-        Ok(Self { memory, least, offset, pieces, element: PhantomData })
+        unsafe { plan::make(place, bytes, &call, None, pieces.len()) }?;
+        let end = input.tensor().span(call.geometry.elements, Argument::Input)?.end;
+        let least = end.saturating_sub(input.data.as_ptr().addr()) / size_of::<T>();
+        Ok(Plan { memory, least, offset: input.offset(), pieces, element: PhantomData })
     }
+}
 
+impl<T: Element> Plan<T> {
     /// Returns the shapes of the pieces.
+    #[must_use]
     pub fn shapes(&self) -> impl ExactSizeIterator<Item = &[i64]> {
-        self.pieces.iter().map(Layout::shape)
+        self.pieces.iter().map(|piece| &*piece.shape)
     }
 
     /// Returns the pieces as views of an input, which must have the layout that the plan was made for.
@@ -74,7 +80,7 @@ impl<T: Element> Plan<T> {
     /// [`Error::SliceLen`] if the slice is too short for that layout.
     pub fn views<'d>(&self, input: &'d [T]) -> Result<Vec<View<'d, T>>, Error> {
         self.check_input(input)?;
-        Ok(self.pieces.iter().map(|piece| View::over(input, piece.clone())).collect())
+        Ok(self.pieces.iter().map(|piece| View { data: input, layout: piece.clone() }).collect())
     }
 
     /// Copies each piece of an input, which must have the layout that the plan was made for, into its
@@ -144,12 +150,8 @@ impl<T: Element> Plan<T> {
         // SAFETY: the memory holds a plan, and input and outputs have as many elements as it was made for. They do
         // not overlap, because the outputs are exclusive borrows.
         unsafe {
-            Planned::for_outputs(plan, count)?.copy(
-                first,
-                targets.as_ptr(),
-                executor,
-                &Reads::NOTHING,
-            )
+            let plan = Planned::for_outputs(plan, count)?;
+            plan.copy(first, targets.as_ptr(), executor, &Reads::NOTHING)
         }
     }
 

@@ -13,7 +13,8 @@ use crate::copy::Executor;
 /// let halves = Split::new(Operator::OpenVinoSplit1)
 ///     .axis(1)
 ///     .num_outputs(2)
-///     .to_vecs_with(&View::packed(&data, &[1 << 10, 1 << 10])?, &Rayon)?;
+///     .executor(&Rayon)
+///     .to_vecs(&View::packed(&data, &[1 << 10, 1 << 10])?)?;
 /// assert_eq!(halves[1], data[1 << 19..]);
 /// # Ok::<(), libsplit::Error>(())
 /// ```

@@ -1,7 +1,6 @@
 //! A split, for Rust callers: first its parameters, then the calls that apply them to an input.
 
 use super::element::Element;
-use super::plan::Plan;
 use super::view::{descriptor, Layout, View, ViewMut};
 use crate::copy::Executor;
 use crate::dtype::DType;
@@ -18,6 +17,7 @@ use crate::tensor::Tensor;
 use crate::words::Argument;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
+use core::fmt;
 use core::ptr::{null, null_mut};
 
 /// An operator version and its parameters. Methods that set a parameter return the changed split;
@@ -39,13 +39,19 @@ use core::ptr::{null, null_mut};
 /// ```
 #[derive(Debug, Clone, Copy)]
 #[must_use]
-pub struct Split<'a>(Request<'a>);
+pub struct Split<'a>(Request<'a>, Option<&'a dyn Executor>);
+
+impl fmt::Debug for dyn Executor + '_ {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Executor")
+    }
+}
 
 impl<'a> Split<'a> {
     /// Makes a split with this operator version on axis 0, with `keepdims` and without lengths, a
     /// number of outputs, or flags.
     pub fn new(operator: Operator) -> Self {
-        Self(Request {
+        let request = Request {
             operator,
             axis: 0,
             lengths: None,
@@ -54,7 +60,8 @@ impl<'a> Split<'a> {
             clamp_uneven: false,
             may_be_unknown: false,
             outputs: None,
-        })
+        };
+        Self(request, None)
     }
 
     /// Makes a split into pieces of length 1, without the axis: SplitToSequence without lengths,
@@ -75,7 +82,7 @@ impl<'a> Split<'a> {
 
     /// Sets the axis to split, in [-rank, rank-1]; a negative number counts from the last axis.
     pub fn axis(self, axis: i64) -> Self {
-        Self(Request { axis, ..self.0 })
+        Self(Request { axis, ..self.0 }, self.1)
     }
 
     /// Sets the operator's lengths: a slice, array or vector with one length for each piece, or
@@ -92,24 +99,61 @@ impl<'a> Split<'a> {
     /// # Ok::<(), libsplit::Error>(())
     /// ```
     pub fn lengths(self, lengths: impl Into<Lengths<'a>>) -> Self {
-        Self(Request { lengths: Some(lengths.into()), ..self.0 })
+        Self(Request { lengths: Some(lengths.into()), ..self.0 }, self.1)
     }
 
     /// Sets `num_outputs` of ONNX Split-18, `num_splits` of OpenVINO Split, or the node's number of
     /// outputs for older ONNX versions. 0 means absent.
     pub fn num_outputs(self, num_outputs: i64) -> Self {
-        Self(Request { num_outputs, ..self.0 })
+        Self(Request { num_outputs, ..self.0 }, self.1)
     }
 
     /// For SplitToSequence without lengths: sets whether the pieces, all of length 1, keep the axis.
     pub fn keepdims(self, keepdims: bool) -> Self {
-        Self(Request { keepdims, ..self.0 })
+        Self(Request { keepdims, ..self.0 }, self.1)
     }
 
     /// For Split-18 with `num_outputs`: sets whether an extent that is too small for equal pieces and
     /// a shorter last one gives shorter pieces instead of an error (5 into 4: 2, 2, 1, 0).
     pub fn clamp_uneven(self, clamp_uneven: bool) -> Self {
-        Self(Request { clamp_uneven, ..self.0 })
+        Self(Request { clamp_uneven, ..self.0 }, self.1)
+    }
+
+    /// Lets an executor run large copies, except those of plans. Without one, they run on the calling thread.
+    ///
+    /// ```
+    /// use libsplit::{Executor, Operator, Split, View, ViewMut};
+    ///
+    /// struct Threads;
+    ///
+    /// impl Executor for Threads {
+    ///     fn max_tasks(&self) -> usize {
+    ///         2
+    ///     }
+    ///     fn parallel_for(&self, count: usize, task: &(dyn Fn(usize) + Sync)) -> Result<(), i32> {
+    ///         std::thread::scope(|scope| {
+    ///             for index in 0..count {
+    ///                 scope.spawn(move || task(index));
+    ///             }
+    ///         });
+    ///         Ok(())
+    ///     }
+    /// }
+    ///
+    /// let data: Vec<u64> = (0..100_000).collect();
+    /// let (mut even, mut odd) = (vec![0; 50_000], vec![0; 50_000]);
+    /// Split::new(Operator::OpenVinoSplit1).axis(1).num_outputs(2).executor(&Threads).copy(
+    ///     &View::packed(&data, &[50_000, 2])?,
+    ///     &mut [
+    ///         ViewMut::packed(&mut even, &[50_000, 1])?,
+    ///         ViewMut::packed(&mut odd, &[50_000, 1])?,
+    ///     ],
+    /// )?;
+    /// assert_eq!((even[7], odd[49_999]), (14, 99_999));
+    /// # Ok::<(), libsplit::Error>(())
+    /// ```
+    pub fn executor(self, executor: &'a dyn Executor) -> Self {
+        Self(self.0, Some(executor))
     }
 
     /// Returns the number of outputs for an input of this shape. Extents may be
@@ -118,9 +162,10 @@ impl<'a> Split<'a> {
     /// # Errors
     /// Those of `libsplit_count`: everything that the operator's rules refuse.
     pub fn count<T: Element>(&self, shape: &[i64]) -> Result<usize, Error> {
-        let pieces = self.call(Tensor::packed(null_mut(), T::DTYPE, shape), true)?.pieces;
-        usize::try_from(pieces.count())
-            .map_err(|_| Error::TooManyElements { argument: Argument::Input })
+        let request = Request { may_be_unknown: true, ..self.0 };
+        let call = ParsedCall::new(Tensor::packed(null_mut(), T::DTYPE, shape), &request)?;
+        let too_many = Error::TooManyElements { argument: Argument::Input };
+        usize::try_from(call.pieces.count()).map_err(|_| too_many)
     }
 
     /// Returns the shapes of the outputs. Extents of the input may be
@@ -148,10 +193,6 @@ impl<'a> Split<'a> {
     pub fn shapes_of(&self, dtype: DType, shape: &[i64]) -> Result<Vec<Vec<i64>>, Error> {
         let ParsedCall { geometry, pieces, .. } =
             self.call(Tensor::packed(null_mut(), dtype, shape), true)?;
-        if pieces.count() > MAX_OUTPUTS {
-            let (argument, actual) = (Argument::InputShape, usize_of(pieces.count()));
-            return Err(Error::TooManyOutputs { argument, expected: MAX_OUTPUTS, actual });
-        }
         Ok(pieces.iter().map(|piece| geometry.output_shape(piece.len).collect()).collect())
     }
 
@@ -161,7 +202,7 @@ impl<'a> Split<'a> {
     /// Those of `libsplit_view`: everything that the operator's rules refuse.
     pub fn views<'d, T: Element>(&self, input: &View<'d, T>) -> Result<Vec<View<'d, T>>, Error> {
         let layouts = layouts(&self.call(input.tensor(), false)?, input);
-        Ok(layouts.into_iter().map(|layout| View::over(input.data(), layout)).collect())
+        Ok(layouts.into_iter().map(|layout| View { data: input.data, layout }).collect())
     }
 
     /// Returns the pieces of a packed tensor over all of `data` as mutable slices of it. Each piece
@@ -203,41 +244,11 @@ impl<'a> Split<'a> {
         Ok(slices)
     }
 
-    /// Prepares a plan for this input, which can be run many times on inputs of the same layout.
-    ///
-    /// # Errors
-    /// Those of `libsplit_plan_init`: everything that the operator's rules refuse.
-    pub fn plan<T: Element>(&self, input: &View<'_, T>) -> Result<Plan<T>, Error> {
-        let tensor = input.tensor();
-        let call = self.call(tensor, false)?;
-        Plan::new(&call, input, layouts(&call, input).into())
-    }
-
     /// Returns the pieces as packed copies.
     ///
     /// # Errors
-    /// Those of `libsplit_view`: everything that the operator's rules refuse.
+    /// Those of `libsplit_view`: everything that the operator's rules refuse; and those of the executor.
     pub fn to_vecs<T: Element>(&self, input: &View<'_, T>) -> Result<Vec<Vec<T>>, Error> {
-        self.vecs_on(input, None)
-    }
-
-    /// Like [`Split::to_vecs`], but lets an executor run large copies.
-    ///
-    /// # Errors
-    /// Those of [`Split::to_vecs`], and those of the executor.
-    pub fn to_vecs_with<T: Element>(
-        &self,
-        input: &View<'_, T>,
-        executor: &dyn Executor,
-    ) -> Result<Vec<Vec<T>>, Error> {
-        self.vecs_on(input, Some(executor))
-    }
-
-    fn vecs_on<T: Element>(
-        &self,
-        input: &View<'_, T>,
-        executor: Option<&dyn Executor>,
-    ) -> Result<Vec<Vec<T>>, Error> {
         let mut shapes = self.shapes_of(T::DTYPE, input.shape())?;
         let size = |shape: &[i64]| usize_of(shape.iter().product());
         let mut copies: Vec<Vec<T>> =
@@ -246,7 +257,7 @@ impl<'a> Split<'a> {
             .map(|(copy, shape)| descriptor(copy.as_mut_ptr().cast(), T::DTYPE, shape, None))
             .collect();
         // SAFETY: `input` borrows its data, and each vector has room for its piece.
-        unsafe { self.run(&input.tensor(), &outputs, executor) }?;
+        unsafe { self.run(&input.tensor(), &outputs) }?;
         for (copy, shape) in copies.iter_mut().zip(&shapes) {
             // SAFETY: the copy has written all elements of the piece.
             unsafe { copy.set_len(size(shape)) };
@@ -275,60 +286,16 @@ impl<'a> Split<'a> {
     /// ```
     ///
     /// # Errors
-    /// Those of `libsplit_copy`. After an error, nothing has been written.
+    /// Those of `libsplit_copy`. After an error, nothing has been written; but after [`Error::ExecutorFailed`] and
+    /// [`Error::ExecutorSkipped`], any part of the outputs may have been.
     pub fn copy<T: Element>(
         &self,
         input: &View<'_, T>,
         outputs: &mut [ViewMut<'_, T>],
     ) -> Result<(), Error> {
-        self.copy_on(input, outputs, None)
-    }
-
-    /// Like [`Split::copy`], but lets an executor run large copies.
-    ///
-    /// ```
-    /// use libsplit::{Executor, Operator, Split, View, ViewMut};
-    ///
-    /// struct Threads;
-    ///
-    /// impl Executor for Threads {
-    ///     fn max_tasks(&self) -> usize {
-    ///         2
-    ///     }
-    ///     fn parallel_for(&self, count: usize, task: &(dyn Fn(usize) + Sync)) -> Result<(), i32> {
-    ///         std::thread::scope(|scope| {
-    ///             for index in 0..count {
-    ///                 scope.spawn(move || task(index));
-    ///             }
-    ///         });
-    ///         Ok(())
-    ///     }
-    /// }
-    ///
-    /// let data: Vec<u64> = (0..100_000).collect();
-    /// let (mut even, mut odd) = (vec![0; 50_000], vec![0; 50_000]);
-    /// Split::new(Operator::OpenVinoSplit1).axis(1).num_outputs(2).copy_with(
-    ///     &View::packed(&data, &[50_000, 2])?,
-    ///     &mut [
-    ///         ViewMut::packed(&mut even, &[50_000, 1])?,
-    ///         ViewMut::packed(&mut odd, &[50_000, 1])?,
-    ///     ],
-    ///     &Threads,
-    /// )?;
-    /// assert_eq!((even[7], odd[49_999]), (14, 99_999));
-    /// # Ok::<(), libsplit::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// Those of [`Split::copy`], and [`Error::ExecutorFailed`] or [`Error::ExecutorSkipped`]; after
-    /// these two, any part of the outputs may have been written.
-    pub fn copy_with<T: Element>(
-        &self,
-        input: &View<'_, T>,
-        outputs: &mut [ViewMut<'_, T>],
-        executor: &dyn Executor,
-    ) -> Result<(), Error> {
-        self.copy_on(input, outputs, Some(executor))
+        let outputs: Vec<_> = outputs.iter_mut().map(ViewMut::descriptor).collect();
+        // SAFETY: views borrow all memory that they reach, and outputs borrow it exclusively.
+        unsafe { self.run(&input.tensor(), &outputs) }
     }
 
     /// Like [`Split::copy`], for a type that is known only at run time, including packed 4-bit and
@@ -345,24 +312,22 @@ impl<'a> Split<'a> {
     ///     &[6],
     ///     &nibbles,
     ///     &mut [&mut left, &mut right],
-    ///     None,
     /// )?;
     /// assert_eq!((left, right), ([0x21], [0x43, 0x65]));
     /// # Ok::<(), libsplit::Error>(())
     /// ```
     ///
     /// # Errors
-    /// Those of [`Split::copy`], or of [`Split::copy_with`] if there is an executor; [`Error::DataBytes`]
-    /// if a slice is too short; [`Error::Null`] if `input` is empty but the shape has elements.
+    /// Those of [`Split::copy`]; [`Error::DataBytes`] if a slice is too short; [`Error::Null`] if `input` is empty but
+    /// the shape has elements.
     pub fn copy_bytes(
         &self,
         dtype: DType,
         shape: &[i64],
         input: &[u8],
         outputs: &mut [&mut [u8]],
-        executor: Option<&dyn Executor>,
     ) -> Result<(), Error> {
-        let given = Self(Request { outputs: Some(outputs.len()), ..self.0 });
+        let given = Self(Request { outputs: Some(outputs.len()), ..self.0 }, None);
         let mut shapes = given.shapes_of(dtype, shape)?;
         let data = if input.is_empty() { null() } else { input.as_ptr() };
         let data_bytes = input.len();
@@ -378,45 +343,35 @@ impl<'a> Split<'a> {
             })
             .collect();
         // SAFETY: the core checks the sizes of the borrowed slices; outputs are borrowed exclusively.
-        unsafe { self.run(&input, &outputs, executor) }
+        unsafe { self.run(&input, &outputs) }
     }
 
-    fn copy_on<T: Element>(
+    /// Checks the split of an input, and finds its pieces, of which there may be no more than can be listed.
+    pub(super) fn call(
         &self,
-        input: &View<'_, T>,
-        outputs: &mut [ViewMut<'_, T>],
-        executor: Option<&dyn Executor>,
-    ) -> Result<(), Error> {
-        let outputs: Vec<_> = outputs.iter_mut().map(ViewMut::descriptor).collect();
-        // SAFETY: views borrow all memory that they reach, and outputs borrow it exclusively.
-        unsafe { self.run(&input.tensor(), &outputs, executor) }
-    }
-
-    /// Checks the split of an input, and finds its pieces.
-    fn call<'t>(&self, input: Tensor<'t>, may_be_unknown: bool) -> Result<ParsedCall<'t>, Error>
-    where
-        'a: 't,
-    {
-        ParsedCall::new(input, &Request { may_be_unknown, ..self.0 })
+        input: Tensor<'a>,
+        may_be_unknown: bool,
+    ) -> Result<ParsedCall<'a>, Error> {
+        let call = ParsedCall::new(input, &Request { may_be_unknown, ..self.0 })?;
+        if call.pieces.count() > MAX_OUTPUTS {
+            let (argument, actual) = (Argument::InputShape, usize_of(call.pieces.count()));
+            return Err(Error::TooManyOutputs { argument, expected: MAX_OUTPUTS, actual });
+        }
+        Ok(call)
     }
 
     /// # Safety
     /// The input must be readable, and every output writable, over its whole span.
-    unsafe fn run(
-        &self,
-        input: &Tensor<'_>,
-        outputs: &[libsplit_tensor],
-        executor: Option<&dyn Executor>,
-    ) -> Result<(), Error> {
+    unsafe fn run(&self, input: &Tensor<'_>, outputs: &[libsplit_tensor]) -> Result<(), Error> {
         let request = Request { outputs: Some(outputs.len()), ..self.0 };
         let call = ParsedCall::new(*input, &request)?;
         // SAFETY: the caller guarantees it.
-        unsafe { call.copy(outputs, executor) }
+        unsafe { call.copy(outputs, self.1) }
     }
 }
 
 /// The layouts of the pieces of a view.
-fn layouts<T: Element>(call: &ParsedCall<'_>, input: &View<'_, T>) -> Vec<Layout> {
+pub(super) fn layouts<T: Element>(call: &ParsedCall<'_>, input: &View<'_, T>) -> Vec<Layout> {
     let geometry = &call.geometry;
     let stride = input.strides().get(geometry.axis).copied().unwrap_or(0);
     let layout = |piece: Piece| {

@@ -15,8 +15,8 @@ use core::ptr::null_mut;
 /// A tensor over a borrowed slice: shape, strides, and the position of element [0, …, 0].
 #[derive(Debug, Clone, PartialEq)]
 pub struct View<'a, T> {
-    data: &'a [T],
-    layout: Layout,
+    pub(super) data: &'a [T],
+    pub(super) layout: Layout,
 }
 
 /// A tensor over a mutably borrowed slice, into which a piece is copied.
@@ -24,8 +24,8 @@ pub struct View<'a, T> {
 pub struct ViewMut<'a, T> {
     /// A place that has been initialised always stays so.
     data: &'a mut [MaybeUninit<T>],
-    layout: Layout,
-    wanted: bool,
+    /// `None` if the output is not wanted.
+    layout: Option<Layout>,
 }
 
 /// The positions of a view's elements in its slice, checked against the slice's length.
@@ -68,10 +68,6 @@ impl Layout {
             }
         }
         Ok(Self { offset, shape: shape.into(), strides: strides.into() })
-    }
-
-    pub(crate) fn shape(&self) -> &[i64] {
-        &self.shape
     }
 
     /// The number of elements, which has been checked to fit.
@@ -180,11 +176,6 @@ impl<'a, T: Element> View<'a, T> {
         self.tensor().is_packed().then(|| self.data.get(self.layout.offset..)?.get(..count))?
     }
 
-    /// A view of a slice for which the layout has been checked.
-    pub(crate) fn over(data: &'a [T], layout: Layout) -> Self {
-        Self { data, layout }
-    }
-
     /// Returns the index of element [0, …, 0] in the slice that [`View::data`] returns. It may be any
     /// number if the view has no elements.
     #[must_use]
@@ -204,17 +195,6 @@ impl<'a, T: Element> View<'a, T> {
     #[must_use]
     pub fn as_ptr(&self) -> *const T {
         self.layout.first(self.data.as_ptr().cast_mut())
-    }
-
-    /// The least length of a slice that contains all elements.
-    pub(crate) fn least_len(&self) -> usize {
-        let Layout { offset, shape, strides } = &self.layout;
-        if shape.contains(&0) {
-            return 0;
-        }
-        let high = shape::reach(shape.iter().copied().zip(strides.iter().copied()));
-        let high = high.and_then(|(_, high)| usize::try_from(high).ok());
-        high.map_or(usize::MAX, |high| offset.saturating_add(high).saturating_add(1))
     }
 
     pub(crate) fn tensor(&self) -> Tensor<'_> {
@@ -256,8 +236,8 @@ impl<'a, T: Element> ViewMut<'a, T> {
     /// # Errors
     /// Those of [`View::packed`].
     pub fn packed_uninit(data: &'a mut [MaybeUninit<T>], shape: &[i64]) -> Result<Self, Error> {
-        let layout = Layout::packed::<T>(data.len(), shape)?;
-        Ok(Self { data, layout, wanted: true })
+        let layout = Some(Layout::packed::<T>(data.len(), shape)?);
+        Ok(Self { data, layout })
     }
 
     /// Makes a tensor whose element [0, …, 0] is `data[offset]`. Strides are in elements, and may be
@@ -285,25 +265,21 @@ impl<'a, T: Element> ViewMut<'a, T> {
         shape: &[i64],
         strides: &[i64],
     ) -> Result<Self, Error> {
-        let layout = Layout::strided::<T>(data.len(), offset, shape, strides)?;
-        Ok(Self { data, layout, wanted: true })
+        let layout = Some(Layout::strided::<T>(data.len(), offset, shape, strides)?);
+        Ok(Self { data, layout })
     }
 
     /// Stands for an output that is not wanted.
     #[must_use]
     pub fn unwanted() -> Self {
-        let layout = Layout { offset: 0, shape: Box::new([]), strides: Box::new([]) };
-        Self { data: &mut [], layout, wanted: false }
+        Self { data: &mut [], layout: None }
     }
 
     /// The tensor that the core writes to; all zero if the output is not wanted.
     pub(crate) fn descriptor(&mut self) -> libsplit_tensor {
-        if self.wanted {
-            let data = self.layout.first(self.data.as_mut_ptr().cast::<T>());
-            let Layout { shape, strides, .. } = &mut self.layout;
-            return descriptor(data.cast(), T::DTYPE, shape, Some(strides));
-        }
-        libsplit_tensor::ZERO
+        let Some(layout) = &mut self.layout else { return libsplit_tensor::ZERO };
+        let data = layout.first(self.data.as_mut_ptr().cast::<T>());
+        descriptor(data.cast(), T::DTYPE, &mut layout.shape, Some(&mut layout.strides))
     }
 }
 

@@ -17,7 +17,7 @@ use super::types::{
 use super::{calls, plan};
 use crate::dtype::DType;
 use crate::error::status_name;
-use core::ffi::{c_char, c_void, CStr};
+use core::ffi::{c_char, c_void};
 
 /// Returns the version of the library, not of the header: major << 24 | minor << 16 | patch. Never
 /// fails.
@@ -26,28 +26,21 @@ pub const extern "C" fn libsplit_version() -> u32 {
     LIBSPLIT_VERSION_MAJOR << 24 | LIBSPLIT_VERSION_MINOR << 16 | LIBSPLIT_VERSION_PATCH
 }
 
-const VERSION: &CStr =
-    match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes()) {
-        Ok(version) => version,
-        Err(_) => c"",
-    };
-
-/// Returns the version of the library as a static, NUL-terminated string: "major.minor.patch". Never
-/// fails.
+/// Returns the version of the library as a string: "major.minor.patch". Never fails.
 #[cfg_attr(feature = "capi", unsafe(no_mangle))]
 pub extern "C" fn libsplit_version_string() -> *const c_char {
-    VERSION.as_ptr()
+    concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()
 }
 
-/// Returns the name of a status, such as "LIBSPLIT_STATUS_ERROR_AXIS". The string is static and
-/// NUL-terminated. Returns "LIBSPLIT_STATUS_UNKNOWN" if the number is not a status; never NULL.
+/// Returns the name of a status, such as "LIBSPLIT_STATUS_ERROR_AXIS"; "LIBSPLIT_STATUS_UNKNOWN" if the
+/// number is not a status.
 #[cfg_attr(feature = "capi", unsafe(no_mangle))]
 pub extern "C" fn libsplit_status_name(status: libsplit_status) -> *const c_char {
     status_name(status.0).as_ptr()
 }
 
-/// Returns the name of an element type in ONNX TensorProto.DataType, such as "FLOAT16". The string is
-/// static and NUL-terminated. Returns "UNDEFINED" if the number is not an element type; never NULL.
+/// Returns the name of an element type in ONNX TensorProto.DataType, such as "FLOAT16"; "UNDEFINED" if
+/// the number is not an element type.
 #[cfg_attr(feature = "capi", unsafe(no_mangle))]
 pub extern "C" fn libsplit_dtype_name(dtype: libsplit_dtype) -> *const c_char {
     DType::from_number(dtype.0).map_or(c"UNDEFINED", DType::c_name).as_ptr()
@@ -168,8 +161,6 @@ pub unsafe extern "C" fn libsplit_view(
 /// these outputs, with all other descriptors zero. Bytes between the elements of a strided input may be
 /// read, but they never matter: another thread may write to them at the same time.
 ///
-/// If 'executor' is NULL, everything runs on the calling thread.
-///
 /// Errors, after which nothing has been written (except after EXECUTOR: then any part of the outputs may
 /// have been, and their contents are undefined): those of libsplit_view() that concern the input and the
 /// parameters, and these:
@@ -285,8 +276,7 @@ pub unsafe extern "C" fn libsplit_plan_view(
     num_outputs: usize,
     error: *mut libsplit_error,
 ) -> libsplit_status {
-    let (input, outputs) = (input.cast(), outputs.cast());
-    guard(error, || calls::plan_view(plan, input, outputs, num_outputs, error))
+    guard(error, || calls::plan_view(plan, input.cast(), outputs.cast(), num_outputs, error))
 }
 
 /// Writes a description of a plan as text: the call, and how its bytes will be moved. It is meant for

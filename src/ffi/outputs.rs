@@ -6,8 +6,8 @@ use super::reads::Reads;
 use super::types::libsplit_tensor;
 use crate::error::{number, Error};
 use crate::geometry::Geometry;
-use crate::overlap::lattice::{meet, Answer, Lattice, BUDGET};
-use crate::overlap::{self, first_meeting, Clash, Numbered, See, Spans, Tensors, Trail};
+use crate::overlap::lattice::{meet, Lattice, BUDGET};
+use crate::overlap::{self, first_meeting, Clash, Spans, Tensors, Trail};
 use crate::parts::Transfer;
 use crate::shape::{self, rank_number};
 use crate::span::Span;
@@ -216,8 +216,8 @@ fn check_input(transfer: &Transfer<'_>, input: Span, budget: &mut usize) -> Resu
     let count = transfer.parts.count();
     for output in (0..count).filter(|output| transfer.written(*output).intersects(input)) {
         let answer = meet(&transfer.lattice(output), &lattice, budget);
-        if answer != Answer::Apart {
-            return Err(overlapping(output, Argument::Input, answer == Answer::Meet));
+        if answer != Some(false) {
+            return Err(overlapping(output, Argument::Input, answer.is_some()));
         }
     }
     Ok(())
@@ -232,12 +232,12 @@ impl Spans for Transfer<'_> {
         self.written(index)
     }
 
-    fn starts(&self, low: usize, high: usize, see: &mut See<'_>) {
+    fn start(&self, index: usize) -> usize {
         if self.output_strides.are_packed() {
             // They begin at their addresses, so most need no closer look.
-            return self.parts.targets.starts(low, high, see);
+            return self.parts.targets.get(index) as usize;
         }
-        Numbered(self.len(), &|index| self.written(index)).starts(low, high, see);
+        self.written(index).start
     }
 }
 

@@ -288,8 +288,7 @@ pub struct libsplit_params {
 }
 
 /// Details of an error, in memory that the caller provides. Initialize it with LIBSPLIT_ERROR_INIT. It
-/// is filled in on success too, with status 0 and an empty message. Every function that takes one
-/// accepts NULL.
+/// is filled in on success too, with status 0 and an empty message.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct libsplit_error {
@@ -344,8 +343,8 @@ pub type libsplit_parallel_for_fn = Option<
     ) -> i32,
 >;
 
-/// How to run libsplit_copy(). Initialize it with LIBSPLIT_EXECUTOR_INIT(parallel_for, pool). If NULL
-/// is passed instead, everything runs on the calling thread; small copies always do.
+/// How to run libsplit_copy(). Initialize it with LIBSPLIT_EXECUTOR_INIT(parallel_for, pool). Small
+/// copies always run on the calling thread.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct libsplit_executor {

@@ -3,109 +3,115 @@
 //! The distance of an output from the lowest one, divided by the strides that all of them share, the longest first,
 //! gives the coordinates of its first byte. If no output reaches beyond the next longer stride, every byte has
 //! coordinates of its own; then two outputs meet exactly if their intervals meet on every axis.
+//!
+//! On all axes but one, each interval must lie in a cell of a regular grid, so that those that meet begin at the same
+//! place. The address without its step along the axis that is left, and after it the interval on that axis, then give
+//! each output a span, and two outputs meet exactly if these spans do.
 
 #![forbid(unsafe_code)]
 
-use super::lattice::{Lattice, Steps, MAX_AXES};
-use super::spans::Numbered;
-use super::{first_meeting, Tensors};
-use crate::math::{div_rem, gcd};
+use super::lattice::{Lattice, MAX_AXES};
+use super::spans::{filled, Spans};
+use super::Tensors;
+use crate::math::{div, div_rem_signed, gcd};
+use crate::shape::usize_of;
 use crate::span::Span;
 
-/// What was found out about boxes.
-pub(crate) enum Verdict {
-    Apart,
-    Meet(usize, usize),
-    Unknown,
-}
-
-/// Outputs as boxes.
-struct Boxes<'a> {
+/// Outputs as boxes, each with the span that it has instead of its addresses.
+pub(super) struct Boxes<'a> {
     tensors: &'a dyn Tensors,
     /// An output that has the axes of all of them.
     model: Lattice,
     /// Where the lowest output begins.
     origin: usize,
+    /// The axis on which intervals may begin anywhere, and where the last of them ends.
+    free: usize,
+    end: usize,
+    /// What all addresses without steps along that axis are multiples of.
+    unit: usize,
 }
 
-/// What a box takes up of the bytes below the shortest stride, and its steps along each axis, the longest stride first.
-/// Axes that do not exist are the same interval in all boxes.
-type Intervals = [Span; MAX_AXES + 1];
-
-impl Boxes<'_> {
-    /// Returns the intervals of an output, counted from the lowest output's; `None` if it is no box: it is empty, has
-    /// an axis of its own, or reaches beyond the next longer stride.
-    fn intervals(&self, at: usize) -> Option<Intervals> {
-        let lattice = self.tensors.lattice(at);
-        let mut own = lattice.axes()?.iter().copied().peekable();
-        let mut rest = lattice.span.start.checked_sub(self.origin)?;
-        let mut reach = lattice.span.len() - 1;
-        let mut intervals = [Span { start: 0, end: 1 }; MAX_AXES + 1];
-        let [bytes, own_intervals @ ..] = &mut intervals;
-        for (interval, axis) in own_intervals.iter_mut().zip(self.model.axes()?) {
-            let steps = own.next_if(|own| own.stride == axis.stride);
-            let (start, below) = div_rem(rest, axis.stride);
-            *interval = Span { start, end: start.saturating_add(steps.map_or(1, |own| own.count)) };
-            rest = below;
-            reach -= steps.map_or(0, Steps::reach);
-            (rest.saturating_add(reach) < axis.stride).then_some(())?;
-        }
-        *bytes = Span { start: rest, end: rest.saturating_add(lattice.run) };
-        own.next().is_none().then_some(intervals)
-    }
-}
-
-/// Returns whether outputs meet, if they are boxes.
-#[inline(never)] // for its stack
-pub(crate) fn verdict(tensors: &dyn Tensors) -> Verdict {
-    let count = tensors.len();
-    let (mut origin, mut longest, mut length) = (usize::MAX, 0, 0);
-    for (at, span) in (0..count).map(|at| (at, tensors.span(at))) {
-        if span.len() > length {
-            (longest, length) = (at, span.len());
-        }
-        if !span.is_empty() {
-            origin = origin.min(span.start);
-        }
-    }
-    if length == 0 {
-        return Verdict::Apart;
-    }
-    let boxes = Boxes { tensors, model: tensors.lattice(longest), origin };
-    // For each axis, the greatest common divisor of all distances, and the longest interval.
-    let mut cells = [(0, 0); MAX_AXES + 1];
-    for at in 0..count {
-        let Some(intervals) = boxes.intervals(at) else {
-            if tensors.span(at).is_empty() {
-                continue;
+impl<'a> Boxes<'a> {
+    /// Returns outputs as boxes, if they are boxes and lie in cells.
+    #[inline(never)] // for its stack
+    pub(super) fn new(tensors: &'a dyn Tensors) -> Option<Self> {
+        let (mut hull, mut unit, mut longest) = (Span::NOWHERE, 0, (0, 0));
+        for (at, span) in filled(tensors) {
+            if !hull.is_empty() {
+                unit = gcd(hull.start.abs_diff(span.start), unit);
             }
-            return Verdict::Unknown;
-        };
-        for ((cell, longest), interval) in cells.iter_mut().zip(intervals) {
-            *cell = gcd(interval.start, *cell);
-            *longest = interval.len().max(*longest);
+            hull = hull.hull(span);
+            longest = longest.max((span.len(), at));
         }
-    }
-    if cells.iter().all(|(cell, longest)| *cell == 0 || longest <= cell) {
-        // Each lies in a cell of a grid, so those that meet begin at the same place.
-        let corner = |at| {
-            let Span { start, end } = tensors.span(at);
-            Span { start, end: end.min(start.saturating_add(1)) }
-        };
-        let meeting = first_meeting(&Numbered(count, &corner));
-        return meeting.map_or(Verdict::Apart, |(one, other)| Verdict::Meet(one, other));
-    }
-    let rank = boxes.model.axes().map_or(0, <[Steps]>::len);
-    for axis in 0..=rank {
-        let interval = |at| boxes.intervals(at).and_then(|all| all.get(axis).copied());
-        let spans = |at| interval(at).unwrap_or_default();
-        let Some((one, other)) = first_meeting(&Numbered(count, &spans)) else {
-            return Verdict::Apart;
-        };
-        let [first, second] = [one, other].map(|at| boxes.intervals(at).unwrap_or_default());
-        if first.iter().zip(second).all(|(own, other)| own.intersects(other)) {
-            return Verdict::Meet(one, other);
+        if hull.is_empty() {
+            return None;
         }
+        let (model, origin) = (tensors.lattice(longest.1), hull.start);
+        let mut boxes = Self { tensors, model, origin, free: MAX_AXES, end: 1, unit };
+        // For each axis, the greatest common divisor of all distances, the longest interval, and where the last ends.
+        let mut axes = [(0, 0, 0); MAX_AXES];
+        for at in 0..tensors.len() {
+            boxes.intervals(at, &mut |axis, _, Span { start, end }| {
+                if let Some((cell, longest, last)) = axes.get_mut(axis) {
+                    *cell = gcd(start, *cell);
+                    *longest = (end - start).max(*longest);
+                    *last = end.max(*last);
+                }
+            })?;
+        }
+        let is_free = |(cell, longest, _): &(usize, usize, usize)| *cell > 0 && longest > cell;
+        let mut free = axes.iter().enumerate().filter(|(_, axis)| is_free(axis));
+        if let Some((axis, (.., end))) = free.next() {
+            (boxes.free, boxes.end, boxes.unit) = (axis, *end, 1);
+        }
+        let fits = hull.len().checked_mul(boxes.end).is_some();
+        (fits && free.next().is_none()).then_some(boxes)
     }
-    Verdict::Unknown
+
+    /// Calls `see` with the number of each axis, its stride, and the interval of an output on it, counted from the
+    /// lowest output; there are none if it is empty. Returns `None` if the output is no box: it has an axis of its own,
+    /// or reaches beyond the next longer stride.
+    fn intervals(&self, at: usize, see: &mut dyn FnMut(usize, usize, Span)) -> Option<()> {
+        let lattice = self.tensors.lattice(at);
+        if lattice.span.is_empty() {
+            return Some(());
+        }
+        let mut own = lattice.axes().peekable();
+        let mut rest = i64::try_from(lattice.span.start.checked_sub(self.origin)?).ok()?;
+        let mut reach = i64::try_from(lattice.span.len() - 1).ok()?;
+        for (at, axis) in self.model.axes().enumerate() {
+            let steps = own.next_if(|own| own.stride == axis.stride).map_or(0, |own| own.high);
+            let (start, below) = div_rem_signed(rest, axis.stride);
+            let interval = Span { start: usize_of(start), end: usize_of(start + steps + 1) };
+            see(at, usize_of(axis.stride), interval);
+            rest = below;
+            reach -= steps * axis.stride;
+            (rest + reach < axis.stride).then_some(())?;
+        }
+        (own.next().is_none() && lattice.is_exact && self.model.is_exact).then_some(())
+    }
+}
+
+impl Spans for Boxes<'_> {
+    fn len(&self) -> usize {
+        self.tensors.len()
+    }
+
+    fn span(&self, at: usize) -> Span {
+        let span = self.tensors.span(at);
+        if span.is_empty() {
+            return span;
+        }
+        let (mut address, mut own) = (span.start - self.origin, Span { start: 0, end: 1 });
+        if self.free < MAX_AXES {
+            let _ = self.intervals(at, &mut |axis, stride, interval| {
+                if axis == self.free {
+                    address -= interval.start * stride;
+                    own = interval;
+                }
+            });
+        }
+        let before = div(address, self.unit) * self.end;
+        Span { start: before + own.start, end: before + own.end }
+    }
 }

@@ -4,11 +4,11 @@
 #![forbid(unsafe_code)]
 
 use super::order::{with_table, SMALL};
-use super::spans::{filled, Spans};
+use super::spans::Spans;
 use crate::span::Span;
 
 /// Cells of 2 to the power of `shift` bytes, from the lowest address on.
-pub(crate) struct Grid {
+pub(super) struct Grid {
     hull: Span,
     shift: u32,
     /// Bytes of the longest span.
@@ -19,66 +19,52 @@ pub(crate) struct Grid {
 const BITS: usize = u32::BITS as usize;
 
 impl Grid {
-    /// Returns the grid of some spans if they are so dense that it takes no more passes than visiting them in order,
-    /// and if each lies in at most three windows.
-    pub(crate) fn over(spans: &dyn Spans) -> Option<Self> {
-        let (mut hull, mut bits, mut longest) = (Span::NOWHERE, 0, 0);
-        for span in filled(spans) {
-            hull = hull.hull(span);
-            bits |= span.start;
-            longest = longest.max(span.len());
-        }
+    /// Returns the grid of `count` spans if they are so dense that it takes no more passes than visiting them in order,
+    /// and if each lies in at most three windows. `starts` has the bits of all their addresses.
+    pub(super) fn new(count: usize, hull: Span, starts: usize, longest: usize) -> Option<Self> {
         // However far apart spans are, the cells of a window can be numbered.
-        let shift = bits.trailing_zeros().min(12);
-        let is_dense = hull.len() >> shift <= spans.len().saturating_mul(BITS);
+        let shift = starts.trailing_zeros().min(12);
+        let is_dense = hull.len() >> shift <= count.saturating_mul(BITS);
         let are_short = longest >> shift <= SMALL * BITS;
         (is_dense && are_short).then_some(Self { hull, shift, longest })
     }
 
     /// Returns a span that has a cell in common with one of the first `written` spans. It is one of these itself only
-    /// if spans are to be compared `among` them.
-    pub(crate) fn first_meeting(
-        &self,
-        written: usize,
-        among: bool,
-        spans: &dyn Spans,
-    ) -> Option<usize> {
+    /// if there are no others.
+    pub(super) fn meeting<S: Spans + ?Sized>(&self, written: usize, spans: &S) -> Option<usize> {
+        let among = written == spans.len();
         let mut found = None;
         with_table(spans.len(), &mut |taken| {
             let mut low = self.hull.start;
             while low < self.hull.end && found.is_none() {
                 let high = low.saturating_add((taken.len() * BITS) << self.shift);
-                let window = Span { start: low, end: high };
-                taken.fill(0);
-                spans.starts(low.saturating_sub(self.longest), high, &mut |index, _| {
-                    let (span, is_written) = (spans.span(index), index < written);
-                    if self.meets(taken, window, span, is_written) && (among || !is_written) {
-                        found = Some(index);
-                        return 0;
-                    }
-                    high
+                // Some begin below the window.
+                let begins = low.saturating_sub(self.longest)..high;
+                found = (0..spans.len()).find(|index| {
+                    begins.contains(&spans.start(*index))
+                        && self.is_taken(taken, low, spans.span(*index), *index < written)
+                        && (among || *index >= written)
                 });
                 low = high;
+                taken.fill(0);
             }
         });
         found
     }
 
-    /// Returns whether a cell of a span is taken, of those in the window. If the span is written, takes them.
-    fn meets(&self, taken: &mut [u32], window: Span, span: Span, is_written: bool) -> bool {
-        let offset = |address: usize| address.min(window.end).saturating_sub(window.start);
-        let first = offset(span.start) >> self.shift;
-        let end = offset(span.end).div_ceil(1 << self.shift);
-        let mut meets = false;
-        let words = taken.iter_mut().enumerate().take(end.div_ceil(BITS)).skip(first / BITS);
-        for (at, word) in words {
-            let bits = u32::MAX << first.saturating_sub(BITS * at)
-                & u32::MAX >> (BITS * (at + 1)).saturating_sub(end);
-            meets |= *word & bits != 0;
+    /// Returns whether a cell of a span is taken, of those from `low` on. If the span is written, takes them.
+    fn is_taken(&self, taken: &mut [u32], low: usize, span: Span, is_written: bool) -> bool {
+        let cells = taken.len() * BITS;
+        let first = span.start.saturating_sub(low) >> self.shift;
+        let end = span.end.saturating_sub(low).div_ceil(1 << self.shift);
+        let mut is_taken = false;
+        for cell in first..end.min(cells) {
+            let (bit, Some(word)) = (1 << (cell % BITS), taken.get_mut(cell / BITS)) else { break };
+            is_taken |= *word & bit != 0;
             if is_written {
-                *word |= bits;
+                *word |= bit;
             }
         }
-        meets
+        is_taken
     }
 }

@@ -15,10 +15,9 @@
 //!    with the one that reaches furthest so far. Packed outputs and arrays fill their spans, so this decides.
 //! 3. **Boxes in one tensor** ([`boxes`]). Strided outputs may lie in each other's gaps: columns of a matrix, tiles of a
 //!    picture, channels of pixels, slices along any axis, with or without padding. They have their strides in
-//!    common, so dividing addresses by the strides gives coordinates, in which each output is a box. If the
-//!    boxes lie in the cells of a regular grid, they meet exactly where two begin at the same address. If
-//!    their intervals on some axis are apart, so are they. Either way this is the second test again, applied to
-//!    coordinates instead of addresses, so the number and the order of boxes do not matter.
+//!    common, so dividing addresses by the strides gives coordinates, in which each output is a box. If the boxes
+//!    lie in the cells of a regular grid, except along one axis, each gets a span, and the second test decides. The
+//!    number and the order of boxes do not matter.
 //! 4. **Pairs** ([`lattice`]). Other strided outputs are visited in the order of their addresses, and those whose spans
 //!    meet are compared two at a time: a search along the axes of both looks for a byte that belongs to both, whatever
 //!    their strides. A strided input is compared with outputs in the same way.
@@ -26,9 +25,10 @@
 //! # What is refused
 //!
 //! The fourth test gives up where more than 64 spans reach over one address, when all searches of a call together have
-//! taken [`lattice::BUDGET`] steps, and on tensors of more than 12 axes, not counting those that continue each other.
-//! The error then names two outputs that "could not be shown apart". Among layouts that people use, this can happen to
-//! a hundred columns in each of two separate matrices, or to tiles of many sizes in several rows.
+//! taken [`lattice::BUDGET`] steps, and on two tensors of more than 24 different strides, not counting axes that
+//! continue each other. The error then names two outputs that "could not be shown apart". Among layouts that people
+//! use, this can happen to a hundred columns in each of two separate matrices, or to tiles of many sizes in several
+//! rows.
 //!
 //! # How much work it is
 //!
@@ -47,11 +47,11 @@ mod spans;
 mod tests;
 
 use crate::span::Span;
-use boxes::Verdict;
+use boxes::Boxes;
 use core::ops::ControlFlow;
-use lattice::{meet, Answer, Lattice};
+use lattice::{meet, Lattice};
 use order::in_order;
-pub(crate) use spans::{first_crossing, first_meeting, Numbered, See, Spans};
+pub(crate) use spans::{first_crossing, first_meeting, Numbered, Spans};
 
 /// Watches spans as they come.
 #[derive(Clone, Copy)]
@@ -88,57 +88,42 @@ pub(crate) struct Clash {
     pub is_sure: bool,
 }
 
-impl Clash {
-    fn of(one: usize, other: usize, is_sure: bool) -> Self {
-        Self { output: one.max(other), other: one.min(other), is_sure }
-    }
-}
-
 /// Returns two outputs that have a byte in common, if any do, or that could not be shown apart within the budget. They
 /// may be strided.
 #[cold]
 #[inline(never)]
 pub(crate) fn clash(tensors: &dyn Tensors, budget: &mut usize) -> Option<Clash> {
-    match boxes::verdict(tensors) {
-        Verdict::Apart => None,
-        Verdict::Meet(one, other) => Some(Clash::of(one, other, true)),
-        Verdict::Unknown => {
-            first_meeting(&Numbered(tensors.len(), &|at| tensors.span(at)))?;
-            tangled(tensors, budget)
-        }
+    if let Some(boxes) = Boxes::new(tensors) {
+        let meeting = first_meeting::<dyn Spans>(&boxes);
+        return meeting.map(|(output, other)| Clash { output, other, is_sure: true });
     }
+    first_meeting::<dyn Spans>(tensors)?;
+    tangled(tensors, budget)
 }
 
 /// Compares outputs pair by pair: each with those that begin no higher and do not end before it begins.
 #[inline(never)] // for its stack
 fn tangled(tensors: &dyn Tensors, budget: &mut usize) -> Option<Clash> {
-    let (mut open, mut len, mut found) = ([0; MOST_OPEN], 0, None);
-    in_order(&Numbered(tensors.len(), &|at| tensors.span(at)), &mut |index| {
-        let (start, lattice) = (tensors.span(index).start, tensors.lattice(index));
-        let mut kept = 0;
-        for at in 0..len {
-            let Some(&other) = open.get(at) else { break };
-            if tensors.span(other).end <= start {
-                continue;
-            }
+    let (mut open, mut found) = ([None; MOST_OPEN], None);
+    in_order::<dyn Spans>(tensors, &mut |index| {
+        let lattice = tensors.lattice(index);
+        for slot in &mut open {
+            *slot = slot.filter(|other| tensors.span(*other).end > lattice.span.start);
+            let Some(other) = *slot else { continue };
             let answer = meet(&lattice, &tensors.lattice(other), budget);
-            if answer != Answer::Apart {
-                found = Some(Clash::of(index, other, answer == Answer::Meet));
+            if answer != Some(false) {
+                found = Some((index, other, answer.is_some()));
                 return ControlFlow::Break(());
             }
-            if let Some(slot) = open.get_mut(kept) {
-                *slot = other;
-            }
-            kept += 1;
         }
-        len = kept + 1;
-        let Some(slot) = open.get_mut(kept) else {
-            let [other, ..] = open;
-            found = Some(Clash::of(index, other, false));
-            return ControlFlow::Break(());
-        };
-        *slot = index;
-        ControlFlow::Continue(())
+        if let Some(slot) = open.iter_mut().find(|slot| slot.is_none()) {
+            *slot = Some(index);
+            return ControlFlow::Continue(());
+        }
+        let [other, ..] = open;
+        found = other.map(|other| (index, other, false));
+        ControlFlow::Break(())
     });
-    found
+    let (one, other, is_sure) = found?;
+    Some(Clash { output: one.max(other), other: one.min(other), is_sure })
 }

@@ -5,16 +5,17 @@
 #![forbid(unsafe_code)]
 
 use super::spans::{filled, Spans};
+use crate::math::div;
 use crate::span::Span;
 use core::ops::ControlFlow;
 
 /// Entries of the table on the stack, which is larger for more spans than `MANY`, because a pass over these takes long.
-pub(crate) const SMALL: usize = 1 << 10;
+pub(super) const SMALL: usize = 1 << 10;
 const MANY: usize = 1 << 14;
 const LARGE: usize = 1 << 12;
 
 /// Lends a table for `count` spans, filled with 0.
-pub(crate) fn with_table(count: usize, work: &mut dyn FnMut(&mut [u32])) {
+pub(super) fn with_table(count: usize, work: &mut dyn FnMut(&mut [u32])) {
     if count > MANY {
         lend::<LARGE>(work);
     } else {
@@ -29,80 +30,71 @@ fn lend<const N: usize>(work: &mut dyn FnMut(&mut [u32])) {
 }
 
 /// What to do at the span with this number.
-pub(crate) type Visit<'a> = dyn FnMut(usize) -> ControlFlow<()> + 'a;
+pub(super) type Visit<'a> = dyn FnMut(usize) -> ControlFlow<()> + 'a;
 
-/// The most spans that can be visited: their numbers leave one bit of an entry for a key.
-pub(crate) const MOST: usize = i32::MAX as usize;
-
-/// Calls `visit` for each span that is not empty, the lowest first, until it breaks. There must be no more than
-/// [`MOST`] of them.
-pub(crate) fn in_order(spans: &dyn Spans, visit: &mut Visit<'_>) {
-    with_table(spans.len(), &mut |table| in_passes(table, spans, visit));
+/// Calls `visit` for each span that is not empty, the lowest first, until it breaks. There must be fewer than 2^32.
+pub(super) fn in_order<S: Spans + ?Sized>(spans: &S, visit: &mut Visit<'_>) {
+    with_table(spans.len(), &mut |table| {
+        // Whoever breaks has what was wanted.
+        let _ = in_passes(table, spans, visit);
+    });
 }
 
-/// Visits spans in passes. An entry of the table has the number of a span in its lower bits, and above them a key that
-/// says in which part of the window it begins. Spans are looked up only where keys are equal.
+/// Visits spans in passes. The table holds the numbers of those that begin in a window.
 #[inline(never)] // for its stack
-#[allow(clippy::cast_possible_truncation)] // keys and numbers fit
-fn in_passes(table: &mut [u32], spans: &dyn Spans, visit: &mut Visit<'_>) {
-    let number_bits = usize::BITS - spans.len().leading_zeros();
-    let number = |entry: u32| entry as usize & ((1 << number_bits) - 1);
-    let start = |entry: u32| spans.span(number(entry)).start;
-    let is_below = |one: u32, other: u32| {
-        let [low, high] = [one, other].map(|entry| entry >> number_bits);
-        low < high || low == high && start(one) < start(other)
-    };
+#[allow(clippy::cast_possible_truncation)] // numbers fit
+fn in_passes<S: Spans + ?Sized>(
+    table: &mut [u32],
+    spans: &S,
+    visit: &mut Visit<'_>,
+) -> ControlFlow<()> {
+    let start = |number: &u32| spans.start(*number as usize);
     // The bytes to look at, so that the table is likely to be three quarters full.
     let goal = table.len() / 4 * 3;
-    let window_of = |bytes: usize, spans: usize| {
-        let window = (bytes as u64).saturating_mul(goal as u64).checked_div(spans as u64);
-        window.and_then(|window| usize::try_from(window).ok()).unwrap_or(usize::MAX).max(1)
-    };
-    let all = filled(spans).fold(Span::NOWHERE, Span::hull);
-    let (mut low, mut window) = (all.start, window_of(all.len(), spans.len()));
-    while low < all.end {
-        let (mut high, mut len, mut continues) = (low.saturating_add(window), 0, true);
-        let key_shift = (usize::BITS - window.leading_zeros() + number_bits).saturating_sub(32);
-        spans.starts(low, high, &mut |index, begin| {
-            if spans.span(index).is_empty() {
-                return high;
+    let window = |bytes: usize, spans: usize| div(bytes.saturating_mul(goal), spans).max(1);
+    let hull = filled(spans).fold(Span::NOWHERE, |hull, (_, span)| hull.hull(span));
+    let (mut low, mut next) = (hull.start, window(hull.len(), spans.len()));
+    while low < hull.end {
+        let (mut high, mut len) = (low.saturating_add(next), 0);
+        for index in 0..spans.len() {
+            let begin = spans.start(index);
+            if begin < low || begin >= high || spans.span(index).is_empty() {
+                continue;
             }
             // Any number of spans may begin here without filling the table: the next window begins higher up.
             if begin == low {
-                continues = continues && visit(index).is_continue();
-                return if continues { high } else { low };
+                visit(index)?;
+                continue;
             }
             if let Some(slot) = table.get_mut(len) {
-                *slot = ((begin - low) >> key_shift << number_bits | index) as u32;
+                *slot = index as u32;
                 len += 1;
             }
             if len == table.len() {
                 // The lower half stays, and the window ends where the upper half begins.
-                sort(table, is_below);
-                high = table.get(len / 2).map_or(high, |middle| start(*middle));
-                len = table.partition_point(|entry| start(*entry) < high);
+                sort(table, start);
+                high = table.get(len / 2).map_or(high, start);
+                len = table.partition_point(|number| start(number) < high);
             }
-            high
-        });
-        let found = table.get_mut(..len).unwrap_or_default();
-        sort(found, is_below);
-        if !continues || found.iter().any(|entry| visit(number(*entry)).is_break()) {
-            return;
         }
-        (low, window) = (high, window_of(high - low, len + 1));
+        let found = table.get_mut(..len).unwrap_or_default();
+        sort(found, start);
+        found.iter().try_for_each(|number| visit(*number as usize))?;
+        (low, next) = (high, window(high - low, len + 1));
     }
+    ControlFlow::Continue(())
 }
 
 /// Sorts by Shell's method, because the sorts of `core` can panic.
-fn sort(entries: &mut [u32], is_below: impl Fn(u32, u32) -> bool) {
-    let mut gap = entries.len();
+fn sort(numbers: &mut [u32], start: impl Fn(&u32) -> usize) {
+    let mut gap = numbers.len();
     while gap > 1 {
         gap = (gap * 5 / 11).max(1);
-        for mut at in gap..entries.len() {
+        for mut at in gap..numbers.len() {
             while let Some([low, .., high]) =
-                at.checked_sub(gap).and_then(|below| entries.get_mut(below..=at))
+                at.checked_sub(gap).and_then(|below| numbers.get_mut(below..=at))
             {
-                if !is_below(*high, *low) {
+                if start(high) >= start(low) {
                     break;
                 }
                 core::mem::swap(low, high);

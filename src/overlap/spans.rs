@@ -3,7 +3,7 @@
 #![forbid(unsafe_code)]
 
 use super::grid::Grid;
-use super::order::{in_order, MOST};
+use super::order::in_order;
 use super::Trail;
 use crate::span::Span;
 use core::ops::ControlFlow;
@@ -15,20 +15,11 @@ pub(crate) trait Spans {
     /// Returns the span with this number; an empty one meets nothing.
     fn span(&self, index: usize) -> Span;
 
-    /// Calls `see` with the number and the address of each span that begins at `low` or above and below `high`, in the
-    /// order of their numbers. What it returns is `high` from then on. Spans may be empty.
-    fn starts(&self, low: usize, mut high: usize, see: &mut See<'_>) {
-        for index in 0..self.len() {
-            let start = self.span(index).start;
-            if low <= start && start < high {
-                high = see(index, start);
-            }
-        }
+    /// Returns where the span with this number starts. That of an empty one may be any address.
+    fn start(&self, index: usize) -> usize {
+        self.span(index).start
     }
 }
-
-/// What to do where a span begins.
-pub(crate) type See<'a> = dyn FnMut(usize, usize) -> usize + 'a;
 
 /// A number of spans, and a function that returns each.
 pub(crate) struct Numbered<'a>(pub usize, pub &'a dyn Fn(usize) -> Span);
@@ -46,13 +37,13 @@ impl Spans for Numbered<'_> {
 /// Up to this many written spans are compared pair by pair.
 const FEW: usize = 16;
 
-/// Returns the spans that are not empty.
-pub(super) fn filled(spans: &dyn Spans) -> impl Iterator<Item = Span> + '_ {
-    (0..spans.len()).map(|index| spans.span(index)).filter(|span| !span.is_empty())
+/// Returns the spans that are not empty, with their numbers.
+pub(super) fn filled<S: Spans + ?Sized>(spans: &S) -> impl Iterator<Item = (usize, Span)> + '_ {
+    (0..spans.len()).map(|at| (at, spans.span(at))).filter(|(_, span)| !span.is_empty())
 }
 
 /// Returns two spans that meet, if any do: the higher number first.
-pub(crate) fn first_meeting(spans: &dyn Spans) -> Option<(usize, usize)> {
+pub(crate) fn first_meeting<S: Spans + ?Sized>(spans: &S) -> Option<(usize, usize)> {
     let found = find(spans.len(), spans);
     found.map(|(one, other)| (one.max(other), one.min(other)))
 }
@@ -66,27 +57,27 @@ pub(crate) fn first_crossing(written: usize, spans: &dyn Spans) -> Option<(usize
 /// Returns one of the first `written` spans and one of the others that meet; if there are no others, two of them.
 #[cold]
 #[inline(never)]
-fn find(written: usize, spans: &dyn Spans) -> Option<(usize, usize)> {
-    let among = written == spans.len();
+fn find<S: Spans + ?Sized>(written: usize, spans: &S) -> Option<(usize, usize)> {
     if written <= FEW {
-        return pair_of_few(written, among, spans);
+        return pair_of_few(written, spans);
     }
-    let mut trail = Trail::EMPTY;
-    let are_apart = filled(spans).all(|span| {
+    let (mut trail, mut starts, mut longest) = (Trail::EMPTY, 0, 0);
+    for (_, span) in filled(spans) {
         trail.push(span);
-        trail.is_apart
-    });
-    if are_apart {
+        starts |= span.start;
+        longest = longest.max(span.len());
+    }
+    if trail.is_apart {
         return None;
     }
-    if let Some(grid) = Grid::over(spans) {
-        let index = grid.first_meeting(written, among, spans)?;
+    if let Some(grid) = Grid::new(spans.len(), trail.hull, starts, longest) {
+        let index = grid.meeting(written, spans)?;
         let meets =
             |other: &usize| *other != index && spans.span(*other).intersects(spans.span(index));
         return (0..written).find(meets).map(|other| (index, other));
     }
     // There is no such memory, and looking through it would take months.
-    if spans.len() > MOST {
+    if u32::try_from(spans.len()).is_err() {
         return Some((spans.len() - 1, 0));
     }
     // How far written spans and others reach, and which of them reach there.
@@ -94,7 +85,7 @@ fn find(written: usize, spans: &dyn Spans) -> Option<(usize, usize)> {
     in_order(spans, &mut |index| {
         let (span, [first, second]) = (spans.span(index), &mut ends);
         let (own, other) = if index < written { (first, second) } else { (second, first) };
-        let (end, met) = if among { *own } else { *other };
+        let (end, met) = if written == spans.len() { *own } else { *other };
         if span.start < end {
             found = Some((index, met));
             return ControlFlow::Break(());
@@ -107,13 +98,10 @@ fn find(written: usize, spans: &dyn Spans) -> Option<(usize, usize)> {
 
 /// Does what [`find`] does if few are written.
 #[inline(never)] // for its stack
-fn pair_of_few(written: usize, among: bool, spans: &dyn Spans) -> Option<(usize, usize)> {
+fn pair_of_few<S: Spans + ?Sized>(written: usize, spans: &S) -> Option<(usize, usize)> {
+    let among = written == spans.len();
     let (mut few, mut hull) = ([Span::default(); FEW], Span::NOWHERE);
-    for index in 0..spans.len() {
-        let span = spans.span(index);
-        if span.is_empty() {
-            continue;
-        }
+    for (index, span) in filled(spans) {
         if (among || index >= written) && !span.is_apart(hull) {
             if let Some(other) = few.iter().position(|other| other.intersects(span)) {
                 return Some((index, other));

@@ -1,6 +1,6 @@
 //! Outputs of any strides, compared with their bytes one by one.
 
-use super::lattice::{meet, Answer, Lattice, BUDGET};
+use super::lattice::{meet, Lattice, BUDGET};
 use super::{clash, Clash, Spans, Tensors as _};
 use crate::span::Span;
 use proptest::prelude::*;
@@ -89,8 +89,7 @@ proptest! {
         let tensors = Tensors(vec![a, b]);
         let answer = meet(&tensors.lattice(0), &tensors.lattice(1), &mut BUDGET.clone());
         let [a, b] = [&tensors.0[0], &tensors.0[1]].map(bytes);
-        let expected = if a.is_disjoint(&b) { Answer::Apart } else { Answer::Meet };
-        prop_assert_eq!(answer, expected);
+        prop_assert_eq!(answer, Some(!a.is_disjoint(&b)));
     }
 }
 
@@ -351,7 +350,7 @@ fn axes_that_continue_each_other() {
 /// More axes than there is room for: the tensors are not said to meet.
 #[test]
 fn axes_that_are_too_many() {
-    let strides: Vec<i64> = (1..=14).rev().map(|axis| 3i64.pow(axis)).collect();
+    let strides: Vec<i64> = (1..=25).rev().map(|axis| 3i64.pow(axis)).collect();
     let tensor = |address| (address, vec![2; strides.len()], strides.clone());
     for apart in [2, 6, 8] {
         let found = found(&Tensors(vec![tensor(4096), tensor(4096 + apart)]));
