@@ -51,25 +51,29 @@ impl<'a> Geometry<'a> {
             let (expected, actual) = (number(MAX_RANK), number(shape.len()));
             return Err(Error::Rank { argument: Argument::Input, expected, actual });
         }
-        let least = if unknown_allowed { DIM_UNKNOWN } else { 0 };
-        match shape.iter().enumerate().rev().find(|(_, extent)| **extent < least) {
-            None => {}
-            Some((axis, &DIM_UNKNOWN)) => return Err(Error::ExtentUnknown { axis }),
-            Some((axis, &actual)) => {
-                return Err(Error::ExtentNegative { axis, expected: 0, actual });
+        let back = if axis < 0 { number(shape.len()) } else { 0 };
+        let place = usize::try_from(axis.wrapping_add(back).cast_unsigned()).unwrap_or(usize::MAX);
+        let lowest = if unknown_allowed { DIM_UNKNOWN } else { 0 };
+        if let Some((outward, [extent, inward @ ..])) = shape.split_at_checked(place) {
+            if let Some(Counts { elements, inner, outer, least }) =
+                counts(outward, *extent, inward, dtype)
+            {
+                if least >= lowest {
+                    let extent = *extent;
+                    return Ok(Self {
+                        dtype,
+                        shape,
+                        axis: place,
+                        keeps_axis,
+                        extent,
+                        elements,
+                        inner,
+                        outer,
+                    });
+                }
             }
         }
-        let rank = shape.len();
-        let back = if axis < 0 { number(rank) } else { 0 };
-        let place = usize::try_from(axis.wrapping_add(back).cast_unsigned()).unwrap_or(usize::MAX);
-        let Some((outward, [extent, inward @ ..])) = shape.split_at_checked(place) else {
-            return Err(Error::Axis { axis, rank });
-        };
-        let (axis, extent) = (place, *extent);
-        let Some([elements, inner, outer]) = counts(outward, extent, inward, dtype) else {
-            return Err(Error::TooManyElements { argument: Argument::Input });
-        };
-        Ok(Self { dtype, shape, axis, keeps_axis, extent, elements, inner, outer })
+        Err(refusal(shape, axis, lowest))
     }
 
     /// Returns the number of elements of a piece; all extents must be known.
@@ -137,38 +141,51 @@ impl<'a> Geometry<'a> {
     }
 }
 
-/// Returns the products of all extents, of those inward of an axis, and of those outward of it, where an unknown extent
-/// counts as 1. Returns `None` if the bits of all elements cannot be numbered by 63 bits, also if an extent of 0 means
-/// that there are none, because then strides could not be numbered either.
+/// Returns why a shape has no geometry: the first of its extents from the right that is not allowed, the axis, or its
+/// size.
+#[cold]
+#[inline(never)]
+fn refusal(shape: &[i64], axis: i64, lowest: i64) -> Error {
+    let rank = shape.len();
+    match shape.iter().enumerate().rev().find(|(_, extent)| **extent < lowest) {
+        Some((axis, &DIM_UNKNOWN)) => Error::ExtentUnknown { axis },
+        Some((axis, &actual)) => Error::ExtentNegative { axis, expected: 0, actual },
+        None if !(-number(rank)..number(rank)).contains(&axis) => Error::Axis { axis, rank },
+        None => Error::TooManyElements { argument: Argument::Input },
+    }
+}
+
+/// What the extents of a shape multiply to, where an unknown one counts as 1.
+pub(crate) struct Counts {
+    /// All of them, those inward of an axis, and those outward of it. The latter are unknown if one of the extents of
+    /// other axes is.
+    pub elements: i64,
+    inner: i64,
+    outer: i64,
+    /// The least extent.
+    least: i64,
+}
+
+/// Returns `None` if the bits of all elements cannot be numbered by 63 bits, also if an extent of 0 means that there
+/// are none, because then strides could not be numbered either.
 #[inline(always)] // once in the library
-pub(crate) fn counts(
-    outward: &[i64],
-    extent: i64,
-    inward: &[i64],
-    dtype: DType,
-) -> Option<[i64; 3]> {
-    // The product of extents above 0, whether another is 0, and whether another is unknown.
+pub(crate) fn counts(outward: &[i64], extent: i64, inward: &[i64], dtype: DType) -> Option<Counts> {
+    // The product of extents above 0, and the least of all.
     let product = |extents: &[i64]| {
-        let (mut all, mut is_empty, mut is_unknown) = (1i64, false, false);
-        for &extent in extents {
-            is_empty |= extent == 0;
-            is_unknown |= extent < 0;
-            all = all.checked_mul(extent.max(1))?;
-        }
-        Some((all, is_empty, is_unknown))
+        extents.iter().try_fold((1i64, i64::MAX), |(product, least), &extent| {
+            Some((product.checked_mul(extent.max(1))?, least.min(extent)))
+        })
     };
-    let (inner, is_empty_inward, is_unknown_inward) = product(inward)?;
-    let (outer, is_empty_outward, is_unknown_outward) = product(outward)?;
-    let all = inner.checked_mul(extent.max(1))?.checked_mul(outer)?;
-    all.checked_mul(dtype.bits().into())?;
-    let unless = |is_empty: bool, count| if is_empty { 0 } else { count };
-    Some([
-        unless(is_empty_inward || is_empty_outward || extent == 0, all),
-        unless(is_empty_inward, inner),
-        if is_unknown_inward || is_unknown_outward {
-            DIM_UNKNOWN
-        } else {
-            unless(is_empty_outward, outer)
-        },
-    ])
+    let ((inner, least_inward), (outer, least_outward)) = (product(inward)?, product(outward)?);
+    let elements = inner.checked_mul(extent.max(1))?.checked_mul(outer)?;
+    elements.checked_mul(dtype.bits().into())?;
+    let unless_empty = |least: i64, count| if least == 0 { 0 } else { count };
+    let least_other = least_inward.min(least_outward);
+    let least = least_other.min(extent);
+    Some(Counts {
+        elements: unless_empty(least, elements),
+        inner: unless_empty(least_inward, inner),
+        outer: if least_other < 0 { DIM_UNKNOWN } else { unless_empty(least_outward, outer) },
+        least,
+    })
 }

@@ -101,8 +101,7 @@ fn check_shape<T: Element>(shape: &[i64]) -> Result<i64, Error> {
         }
     }
     let too_many = Error::TooManyElements { argument: Argument::Input };
-    let [count, ..] = geometry::counts(shape, 1, &[], T::DTYPE).ok_or(too_many)?;
-    Ok(count)
+    Ok(geometry::counts(shape, 1, &[], T::DTYPE).ok_or(too_many)?.elements)
 }
 
 /// The row-major packed strides of a shape that is within bounds. Extents of 0 count as 1.
