@@ -190,7 +190,7 @@ impl Transfer<'_> {
 #[cfg(test)]
 impl Parts<'static> {
     pub(crate) const NONE: Self = Self {
-        pieces: &Pieces::Words(&[]),
+        pieces: &Pieces::NONE,
         targets: Pointers { first: core::ptr::null(), step: 0, len: 0, array: PhantomData },
     };
 }

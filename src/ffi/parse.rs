@@ -46,7 +46,8 @@ impl<'a> ParsedCall<'a> {
     pub(crate) fn new(input: Tensor<'a>, request: &Request<'a>) -> Result<Self, Error> {
         let has_lengths = request.lengths.is_some();
         let geometry = Geometry::new(request, has_lengths, input.dtype, input.shape)?;
-        let pieces = request.pieces(input.dtype, geometry.extent)?;
+        let mut pieces = Pieces::NONE;
+        request.pieces(input.dtype, geometry.extent, &mut pieces)?;
         Ok(Self { input, geometry, pieces, reads: Reads::NOTHING })
     }
 }
@@ -103,8 +104,8 @@ impl ParsedCall<'_> {
                 (*call).reads.split = Some(split);
                 (*call).reads.lengths = span;
             }
-            let pieces = request.pieces(input.dtype, geometry.extent)?;
-            (&raw mut (*call).pieces).write(pieces);
+            (&raw mut (*call).pieces).write(Pieces::NONE);
+            request.pieces(input.dtype, geometry.extent, &mut (*call).pieces)?;
             Ok(room.assume_init_mut())
         }
     }

@@ -10,11 +10,12 @@ use crate::pieces::Pieces;
 use crate::shape::DIM_UNKNOWN;
 
 /// Makes as many equal parts as the request asks for.
-pub(super) fn pieces<'a>(
+pub(super) fn pieces(
     request: &Request<'_>,
     equal: EqualParts,
     extent: i64,
-) -> Result<Pieces<'a>, Error> {
+    pieces: &mut Pieces<'_>,
+) -> Result<(), Error> {
     let operator = request.operator;
     let count = match (request.num_outputs, equal, request.outputs) {
         (1.., _, _) => request.num_outputs,
@@ -32,7 +33,7 @@ pub(super) fn pieces<'a>(
     };
     request.check_parts(count)?;
     if extent == DIM_UNKNOWN {
-        return request.unknown(count);
+        return request.unknown(count, pieces);
     }
     let size = div_ceil(extent, count);
     // At most (count - 1) * (extent / count + 1), which is below extent + count.
@@ -45,7 +46,8 @@ pub(super) fn pieces<'a>(
             Err(Error::Uneven { operator, expected: count, actual: extent })
         }
         EqualParts::AsManyAsOutputs | EqualParts::Exact | EqualParts::LastSmaller => {
-            Ok(Pieces::Equal { count, size, extent })
+            *pieces = Pieces::Equal { count, size, extent };
+            Ok(())
         }
     }
 }

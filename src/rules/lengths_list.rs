@@ -10,13 +10,13 @@ use crate::words::Argument;
 
 /// Makes the pieces that a list gives, in which one entry may be -1, for what the others leave, if `takes_rest`. Checks
 /// that it is a list, and fits the extent.
-#[inline(always)] // it is too large to return cheaply
 pub(super) fn pieces<'a>(
     request: &Request<'_>,
     lengths: &Lengths<'a>,
     extent: i64,
     takes_rest: bool,
-) -> Result<Pieces<'a>, Error> {
+    pieces: &mut Pieces<'a>,
+) -> Result<(), Error> {
     let Some(count) = lengths.len() else {
         let operator = request.operator;
         return Err(Error::LengthsScalar { operator, expected: 1, actual: 0 });
@@ -28,7 +28,7 @@ pub(super) fn pieces<'a>(
     }
     request.check_count(count)?;
     if !lengths.is_known() {
-        return request.unknown(count);
+        return request.unknown(count, pieces);
     }
     let (words, dtype) = (lengths.words(), lengths.dtype());
     let (sum, has_rest) = match words {
@@ -54,10 +54,11 @@ pub(super) fn pieces<'a>(
             return Err(Error::LengthsSumOverflow { expected: extent, actual: i64::MAX });
         }
     };
-    Ok(match words {
+    *pieces = match words {
         Some(words) if !has_rest => Pieces::Words(words),
         _ => Pieces::Listed { lengths: *lengths, rest },
-    })
+    };
+    Ok(())
 }
 
 /// Returns the sum of the entries if none of them is below 0, and the sum not above `i64::MAX`.

@@ -40,8 +40,12 @@ pub(crate) const MAX_OUTPUTS: i64 = i32::MAX as i64;
 
 impl<'a> Request<'a> {
     /// Makes the pieces of an axis. Checks the lengths, or the number of parts.
-    #[inline(always)] // it is too large to return cheaply
-    pub(crate) fn pieces(&self, dtype: DType, extent: i64) -> Result<Pieces<'a>, Error> {
+    pub(crate) fn pieces(
+        &self,
+        dtype: DType,
+        extent: i64,
+        pieces: &mut Pieces<'a>,
+    ) -> Result<(), Error> {
         let (operator, rules, lengths) =
             (self.operator, self.operator.rules(), self.lengths.as_ref());
         if let Some(lengths) = lengths {
@@ -59,16 +63,17 @@ impl<'a> Request<'a> {
                 return Err(Error::NoLengths { expected: 1, actual: 0 });
             }
             if lengths.len().is_some() || rules != Rules::Sequence {
-                return lengths_list::pieces(self, lengths, extent, rules == Rules::Variadic);
+                let takes_rest = rules == Rules::Variadic;
+                return lengths_list::pieces(self, lengths, extent, takes_rest, pieces);
             }
         }
         let equal = match rules {
             Rules::Split(equal) => equal,
             Rules::Parts => EqualParts::Exact,
-            Rules::Sequence => return split_to_sequence::chunks(self, lengths, extent),
+            Rules::Sequence => return split_to_sequence::chunks(self, lengths, extent, pieces),
             Rules::Variadic => return Err(Error::LengthsAbsent { operator }),
         };
-        equal_parts::pieces(self, equal, extent)
+        equal_parts::pieces(self, equal, extent, pieces)
     }
 
     /// Checks that the lengths are of a type that the operator takes.
@@ -113,11 +118,12 @@ impl<'a> Request<'a> {
 
     /// Makes pieces of unknown lengths, if these are allowed.
     #[inline(always)] // as above
-    fn unknown<'b>(&self, count: i64) -> Result<Pieces<'b>, Error> {
-        if self.may_be_unknown {
-            return Ok(Pieces::Equal { count, size: DIM_UNKNOWN, extent: 0 });
+    fn unknown(&self, count: i64, pieces: &mut Pieces<'_>) -> Result<(), Error> {
+        if !self.may_be_unknown {
+            return Err(Error::LengthsUnknown);
         }
-        Err(Error::LengthsUnknown)
+        *pieces = Pieces::Equal { count, size: DIM_UNKNOWN, extent: 0 };
+        Ok(())
     }
 }
 

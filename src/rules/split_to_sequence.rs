@@ -13,15 +13,16 @@ use crate::shape::DIM_UNKNOWN;
 use crate::words::Argument;
 
 /// Makes pieces of the length that a scalar gives, or else of length 1.
-pub(super) fn chunks<'a>(
+pub(super) fn chunks(
     request: &Request<'_>,
     length: Option<&Lengths<'_>>,
     extent: i64,
-) -> Result<Pieces<'a>, Error> {
+    pieces: &mut Pieces<'_>,
+) -> Result<(), Error> {
     let size = match length {
         None => 1,
         Some(length) if !length.is_known() => {
-            return request.unknown(count_given(request, Argument::Lengths)?);
+            return request.unknown(count_given(request, Argument::Lengths)?, pieces);
         }
         Some(length) => match length.get(0)? {
             size @ 1.. => size,
@@ -31,14 +32,16 @@ pub(super) fn chunks<'a>(
     if extent == DIM_UNKNOWN {
         let count = count_given(request, Argument::InputShape)?;
         if size != 1 {
-            return request.unknown(count);
+            return request.unknown(count, pieces);
         }
         // As many pieces of 1 as there are outputs.
-        return Ok(Pieces::Equal { count, size, extent: count });
+        *pieces = Pieces::Equal { count, size, extent: count };
+        return Ok(());
     }
     let count = if size == 1 { extent } else { div_ceil(extent, size) };
     request.check_count(count)?;
-    Ok(Pieces::Equal { count, size, extent })
+    *pieces = Pieces::Equal { count, size, extent };
+    Ok(())
 }
 
 /// Returns the number of pieces as the caller gives it, because `argument` is not known yet.
