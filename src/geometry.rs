@@ -6,7 +6,7 @@ use crate::dtype::DType;
 use crate::error::{number, Error};
 use crate::rules::split_to_sequence::drops_axis;
 use crate::rules::Request;
-use crate::shape::{self, usize_of, DIM_UNKNOWN, MAX_RANK};
+use crate::shape::{bytes_of_bits, usize_of, DIM_UNKNOWN, MAX_RANK};
 use crate::words::Argument;
 
 /// The shape of the input as the split axis divides it.
@@ -27,6 +27,8 @@ pub(crate) struct Geometry<'a> {
     /// The product of the extents outward of the axis; unknown if one of them, or one inward of the axis, is
     /// unknown.
     pub outer: i64,
+    /// Bits of all elements of one step along the axis; 0 if an extent of another axis is unknown.
+    pub step_bits: i64,
 }
 
 impl<'a> Geometry<'a> {
@@ -54,48 +56,38 @@ impl<'a> Geometry<'a> {
         let back = if axis < 0 { number(shape.len()) } else { 0 };
         let place = usize::try_from(axis.wrapping_add(back).cast_unsigned()).unwrap_or(usize::MAX);
         let lowest = if unknown_allowed { DIM_UNKNOWN } else { 0 };
-        if let Some((outward, [extent, inward @ ..])) = shape.split_at_checked(place) {
-            if let Some(Counts { elements, inner, outer, least }) =
-                counts(outward, *extent, inward, dtype)
-            {
-                if least >= lowest {
-                    let extent = *extent;
-                    return Ok(Self {
-                        dtype,
-                        shape,
-                        axis: place,
-                        keeps_axis,
-                        extent,
-                        elements,
-                        inner,
-                        outer,
-                    });
-                }
-            }
-        }
-        Err(refusal(shape, axis, lowest))
-    }
-
-    /// Returns the number of elements of a piece; all extents must be known.
-    #[inline]
-    pub(crate) fn piece_elements(&self, len: i64) -> i64 {
-        self.outer * self.inner * len
+        let Some((outward, &[extent, ref inward @ ..])) = shape.split_at_checked(place) else {
+            return Err(refusal(shape, axis, lowest));
+        };
+        let counts = counts(outward, extent, inward, dtype).filter(|counts| counts.least >= lowest);
+        let Some(Counts { elements, inner, outer, .. }) = counts else {
+            return Err(refusal(shape, axis, lowest));
+        };
+        let step_bits = outer.max(0).wrapping_mul(inner).wrapping_mul(dtype.bits().into());
+        let axis = place;
+        Ok(Self { dtype, shape, axis, keeps_axis, extent, elements, inner, outer, step_bits })
     }
 
     /// Checks that all elements and all bytes can be numbered by `isize`, which is always so if it has 64 bits.
     #[inline]
     pub(crate) fn check_addressable(&self) -> Result<(), Error> {
-        let bytes = shape::packed_bytes(self.elements, self.dtype.bits());
+        let bytes = self.output_bytes(self.extent);
         match (isize::try_from(bytes), isize::try_from(self.elements)) {
             (Ok(_), Ok(_)) => Ok(()),
             _ => Err(Error::TooManyElements { argument: Argument::Input }),
         }
     }
 
-    /// Returns the number of bytes of a packed output; all extents must be known.
+    /// Returns the number of bytes of a packed output of `len` steps.
+    #[inline]
+    pub(crate) fn output_bytes(&self, len: i64) -> i64 {
+        bytes_of_bits(self.step_bits.wrapping_mul(len))
+    }
+
+    /// Returns the number of bytes of a packed output that lies in memory.
     #[inline]
     pub(crate) fn piece_bytes(&self, len: i64) -> usize {
-        usize_of(shape::packed_bytes(self.piece_elements(len), self.dtype.bits()))
+        usize_of(self.output_bytes(len))
     }
 
     /// Returns an extent of the input.

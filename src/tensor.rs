@@ -76,23 +76,22 @@ impl Tensor<'_> {
     pub(crate) fn reach(&self, count: i64, argument: Argument) -> Result<Reach, Error> {
         if self.strides.is_none() && self.bit_offset == 0 {
             // All bits have been found to have numbers.
-            return Ok(Reach::packed(count, self.dtype.bits()));
+            return Ok(Reach::packed(shape::packed_bytes(count, self.dtype.bits())));
         }
-        self.strided_reach(count, argument)
+        let end = count - 1;
+        if self.strides.is_none() {
+            let reach = byte_reach(0, end, self.dtype.bits(), self.bit_offset.into());
+            return reach.ok_or(Error::TooManyElements { argument });
+        }
+        self.strided_reach(argument)
     }
 
+    /// Returns what a tensor with strides and elements reaches over.
     #[inline(never)] // once in the library
-    fn strided_reach(&self, count: i64, argument: Argument) -> Result<Reach, Error> {
-        let elements = match self.strides {
-            None => Some((0, count - 1)),
-            Some(_) => shape::reach(self.dims()),
-        };
-        let bits = self.dtype.bits();
-        match elements.and_then(|(low, high)| byte_reach(low, high, bits, self.bit_offset.into())) {
-            Some(reach) => Ok(reach),
-            None if self.strides.is_none() => Err(Error::TooManyElements { argument }),
-            None => Err(Error::StridesOverflow { argument }),
-        }
+    pub(crate) fn strided_reach(&self, argument: Argument) -> Result<Reach, Error> {
+        let elements = shape::reach(self.dims());
+        let bytes = |(low, high)| byte_reach(low, high, self.dtype.bits(), self.bit_offset.into());
+        elements.and_then(bytes).ok_or(Error::StridesOverflow { argument })
     }
 
     /// Checks that the stated memory, if any is stated, is at least as much as the tensor reaches over.
@@ -123,10 +122,10 @@ impl Tensor<'_> {
 }
 
 impl Reach {
-    /// Returns the reach of packed elements that begin at a whole byte.
+    /// Returns the reach of packed elements that begin at a whole byte and take so many.
     #[inline]
-    pub(crate) fn packed(count: i64, bits: u32) -> Self {
-        Self { low: 0, bytes: shape::packed_bytes(count, bits) }
+    pub(crate) fn packed(bytes: i64) -> Self {
+        Self { low: 0, bytes }
     }
 
     /// Checks that the bytes can be numbered by `isize`, which is always so if it has 64 bits.

@@ -2,8 +2,8 @@
 //! bytes move.
 
 use super::executor::Pool;
-use super::outputs::{check_apart, check_output};
-use super::parse::{self, is_unwanted, Look, ParsedCall};
+use super::outputs::{check_apart, check_output, Checked};
+use super::parse::{self, Look, ParsedCall};
 use super::types::{libsplit_error, libsplit_executor, libsplit_params, libsplit_tensor};
 use crate::copy::{self, Executor};
 use crate::error::Error;
@@ -48,34 +48,27 @@ impl ParsedCall<'_> {
         geometry.check_addressable()?;
         let rank = geometry.output_rank();
         let (mut trail, mut are_packed, mut bytes) = (Trail::EMPTY, true, 0usize);
-        // Most arrays lie above or below all outputs before them, and most outputs above or below all arrays.
-        let (mut array_hull, mut is_clear) = (Span::NOWHERE, true);
+        let mut array_hull = Span::NOWHERE;
         for (index, output) in outputs.iter().enumerate() {
-            if is_unwanted(output) {
-                continue;
-            }
             // SAFETY: promises 1 and 2.
             let checked = unsafe { check_output(geometry, (index, pieces.length(index)), output) }?;
-            let mut arrays = Span::of_array(output.shape, rank);
-            if !output.strides.is_null() {
-                arrays = arrays.hull(Span::of_array(output.strides, rank));
+            let Some(Checked { reach, bytes: own_bytes, is_packed }) = checked else { continue };
+            for array in [output.shape, output.strides].into_iter().filter(|array| !array.is_null())
+            {
+                array_hull = array_hull.hull(Span::of_array(array, rank));
             }
-            is_clear = is_clear && arrays.is_apart(trail.hull);
-            array_hull = array_hull.hull(arrays);
-            if checked.reach.bytes == 0 {
+            if reach.bytes == 0 {
                 continue;
             }
             let (data, argument) = (output.data.cast::<u8>(), Argument::Output(index));
             if data.is_null() {
                 return Err(Error::Null { argument, field: Field::Data });
             }
-            let span = checked.reach.place(data, argument)?;
-            is_clear = is_clear && span.is_apart(array_hull);
-            trail.push(span);
-            are_packed &= checked.is_packed;
+            trail.push(reach.place(data, argument)?);
+            are_packed &= is_packed;
             // All pieces together are as large as the input, which is addressable, apart from bits that fill up their
             // last bytes.
-            bytes = bytes.wrapping_add(usize_of(checked.bytes));
+            bytes = bytes.wrapping_add(usize_of(own_bytes));
         }
         let transfer = Transfer {
             geometry,
@@ -92,7 +85,7 @@ impl ParsedCall<'_> {
             bytes,
         };
         check_apart(&transfer, trail, source, reads, Span::of_slice(outputs))?;
-        if !is_clear {
+        if !array_hull.is_apart(trail.hull) {
             check_arrays(outputs, &transfer, trail.hull)?;
         }
         // SAFETY: promise 5.
@@ -116,6 +109,21 @@ fn check_arrays(
     hull: Span,
 ) -> Result<(), Error> {
     let (count, rank) = (outputs.len(), transfer.geometry.output_rank());
+    // Most arrays lie above or below all outputs before them, and most outputs above or below all arrays.
+    let (mut arrays, mut written, mut are_apart) = (Span::NOWHERE, Span::NOWHERE, true);
+    for (index, output) in outputs.iter().enumerate() {
+        let [shape, strides] = parse::arrays(output, rank);
+        let (own, span) = (shape.hull(strides), transfer.written(index));
+        are_apart &= own.is_apart(written);
+        arrays = arrays.hull(own);
+        if !span.is_empty() {
+            are_apart &= span.is_apart(arrays);
+            written = written.hull(span);
+        }
+    }
+    if are_apart {
+        return Ok(());
+    }
     let spans = |at: usize| match at.checked_sub(count) {
         None => transfer.written(at),
         // Arrays are numbered after the outputs. Most lie elsewhere.

@@ -51,14 +51,11 @@ pub unsafe fn infer(
         if geometry.extent == DIM_UNKNOWN || usize::BITS < i64::BITS {
             check_sizes(call)?;
         }
-        // 0 if another extent is not known.
-        let step_bits = geometry.outer.max(0) * geometry.inner * i64::from(geometry.dtype.bits());
         for Piece { index, len, .. } in call.pieces.iter() {
             let output = outputs.add(index);
             if !is_unwanted(&*output) {
                 // All that is known has been found to fit.
-                let bits = step_bits.wrapping_mul(len.max(0));
-                (*output).data_bytes = usize_of(bytes_of_bits(bits));
+                (*output).data_bytes = usize_of(geometry.output_bytes(len.max(0)));
                 (*output).bit_offset = 0;
                 fill(geometry, len, None, len, output);
             }

@@ -1,7 +1,7 @@
 //! Checks of the outputs of a copy: each of them by itself, then all of them against each other and against everything
 //! that is read.
 
-use super::parse::{tensor_of, Look};
+use super::parse::{is_unwanted, tensor_of, Look};
 use super::reads::Reads;
 use super::types::libsplit_tensor;
 use crate::error::{number, Error};
@@ -24,31 +24,39 @@ pub(super) struct Checked {
 }
 
 /// Checks everything about an output except its address: that type, rank and extents are the operator's, that no two
-/// elements share an address, and that as much memory is there as it reaches over.
+/// elements share an address, and that as much memory is there as it reaches over. Returns `None` if the output is not
+/// wanted.
 ///
 /// # Safety
 /// Promises 1 and 2.
-#[inline]
+#[inline(always)] // in the loop over outputs
 pub(super) unsafe fn check_output(
     geometry: &Geometry<'_>,
     (index, len): (usize, i64),
     output: &libsplit_tensor,
-) -> Result<Checked, Error> {
+) -> Result<Option<Checked>, Error> {
+    let bytes = geometry.output_bytes(len);
     // SAFETY: promises 1 and 2.
     unsafe {
-        match packed(geometry, len, output) {
-            Some(bytes) => Ok(Checked { reach: Reach { low: 0, bytes }, bytes, is_packed: true }),
-            None => check_closely(geometry, (index, len), output),
+        if is_packed(geometry, len, output)
+            && (output.data_bytes == 0 || bytes.cast_unsigned() <= output.data_bytes as u64)
+        {
+            return Ok(Some(Checked { reach: Reach::packed(bytes), bytes, is_packed: true }));
         }
+        if is_unwanted(output) {
+            return Ok(None);
+        }
+        check_closely(geometry, (index, len), output).map(Some)
     }
 }
 
-/// Returns the size of an output in bytes if it is packed and right, as most are; `None` if it needs a closer look.
+/// Returns whether an output is a packed tensor of the right type and shape, as most are. A scalar may be one, too,
+/// without this finding out.
 ///
 /// # Safety
 /// Promises 1 and 2.
 #[inline(always)]
-unsafe fn packed(geometry: &Geometry<'_>, len: i64, output: &libsplit_tensor) -> Option<i64> {
+unsafe fn is_packed(geometry: &Geometry<'_>, len: i64, output: &libsplit_tensor) -> bool {
     let (mut at, shape, strides) = (geometry.output_rank(), output.shape, output.strides);
     if output.dtype.0 != geometry.dtype as i32
         || output.rank != rank_number(at)
@@ -57,30 +65,29 @@ unsafe fn packed(geometry: &Geometry<'_>, len: i64, output: &libsplit_tensor) ->
         || !shape.is_aligned()
         || !strides.is_aligned()
     {
-        return None;
+        return false;
     }
-    let mut elements = 1i64;
-    for axis in (0..geometry.shape.len()).rev() {
+    let mut packed = 1i64;
+    for (axis, own) in geometry.shape.iter().enumerate().rev() {
         let is_split = axis == geometry.axis;
         if is_split && !geometry.keeps_axis {
             continue;
         }
         at = at.wrapping_sub(1);
-        let extent = if is_split { len } else { geometry.extent_of(axis) };
+        let extent = if is_split { len } else { *own };
         // SAFETY: arrays that are not NULL have an entry for each axis.
-        let is_right = unsafe {
-            *shape.add(at) == extent
-                && (strides.is_null() || *strides.add(at) == elements || extent == 1)
-        };
-        if !is_right {
-            return None;
+        unsafe {
+            if *shape.add(at) != extent {
+                return false;
+            }
+            if !strides.is_null() && *strides.add(at) != packed && extent != 1 {
+                return false;
+            }
         }
         // The product of the input's extents fits.
-        elements = elements.wrapping_mul(extent);
+        packed = packed.wrapping_mul(extent);
     }
-    let (stated, bytes) =
-        (output.data_bytes as u64, shape::packed_bytes(elements, geometry.dtype.bits()));
-    (stated == 0 || bytes.cast_unsigned() <= stated).then_some(bytes)
+    true
 }
 
 /// [`check_output`] of any output, with an error that says what is wrong.
@@ -119,13 +126,12 @@ unsafe fn check_closely(
         let actual = tensor.bit_offset.into();
         return Err(Error::BitOffsetNotZero { argument, expected: 0, actual });
     }
-    let elements = geometry.piece_elements(len);
-    if elements == 0 {
-        return Ok(Checked { reach: Reach::default(), bytes: 0, is_packed: true });
+    let packed = Reach::packed(geometry.output_bytes(len));
+    if packed.bytes == 0 {
+        return Ok(Checked { reach: packed, bytes: 0, is_packed: true });
     }
     let is_packed = tensor.is_packed();
-    let packed = Reach::packed(elements, geometry.dtype.bits());
-    let reach = if is_packed { packed } else { tensor.reach(elements, argument)? };
+    let reach = if is_packed { packed } else { tensor.strided_reach(argument)? };
     tensor.check_data_bytes(reach, argument)?;
     if !is_packed {
         if geometry.dtype.is_sub_byte() {

@@ -16,7 +16,7 @@
 use super::executor::Pool;
 use super::libsplit_version;
 use super::outputs::{check_apart, check_output, Checked};
-use super::parse::{self, checked, error_span, is_unwanted, Look, ParsedCall};
+use super::parse::{self, checked, error_span, Look, ParsedCall};
 use super::reads::Reads;
 use super::types::{
     libsplit_error, libsplit_executor, libsplit_params, libsplit_plan, libsplit_tensor,
@@ -77,8 +77,8 @@ struct Head {
     /// Whether the input, or an output, has strides that are not packed.
     is_strided: bool,
     has_strided_outputs: bool,
-    /// Of the input, if it has elements.
-    reach: Option<Reach>,
+    /// Of the input; nothing if it has no elements.
+    reach: Reach,
     rank: usize,
     sections: Sections,
 }
@@ -159,10 +159,9 @@ pub(crate) unsafe fn make(
         return Err(Error::PlanSize { expected: sections.end, actual: plan_size });
     }
     input.check_bit_offset(Argument::Input)?;
-    let mut reach = None;
+    let mut reach = Reach::default();
     if geometry.elements > 0 {
-        let found = input.reach(geometry.elements, Argument::Input)?;
-        reach = Some(found.check_fits(Argument::Input)?);
+        reach = input.reach(geometry.elements, Argument::Input)?.check_fits(Argument::Input)?;
     }
     geometry.check_addressable()?;
     // SAFETY: promises 1 and 2.
@@ -254,16 +253,12 @@ unsafe fn check_wanted(
     outputs: Option<&[libsplit_tensor]>,
 ) -> Result<Option<Checked>, Error> {
     let Some(outputs) = outputs else {
-        let reach = Reach::packed(geometry.piece_elements(piece.len), geometry.dtype.bits());
+        let reach = Reach::packed(geometry.output_bytes(piece.len));
         return Ok(Some(Checked { reach, bytes: reach.bytes, is_packed: true }));
     };
-    match outputs.get(piece.index).filter(|output| !is_unwanted(output)) {
-        None => Ok(None),
-        Some(output) => {
-            // SAFETY: promises 1 and 2.
-            unsafe { check_output(geometry, (piece.index, piece.len), output) }.map(Some)
-        }
-    }
+    let Some(output) = outputs.get(piece.index) else { return Ok(None) };
+    // SAFETY: promises 1 and 2.
+    unsafe { check_output(geometry, (piece.index, piece.len), output) }
 }
 
 /// Writes the strides of an output, or packed ones if it has none, to their place among `all`.
@@ -358,7 +353,10 @@ impl<'a> Planned<'a> {
 
     /// Checks the address of the input. Returns its memory, which is nowhere if it has no elements.
     fn input(&self, input: *const u8) -> Result<Span, Error> {
-        let Some(reach) = self.head.reach else { return Ok(Span::NOWHERE) };
+        let reach = self.head.reach;
+        if reach.bytes == 0 {
+            return Ok(Span::NOWHERE);
+        }
         if input.is_null() {
             return Err(Error::Null { argument: Argument::Input, field: Field::Itself });
         }
