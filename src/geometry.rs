@@ -115,6 +115,16 @@ impl<'a> Geometry<'a> {
         })
     }
 
+    /// Returns whether these are the extents of an output of `len` steps. There must be as many as it has axes.
+    #[inline]
+    pub(crate) fn is_output_shape(&self, len: i64, shape: impl Iterator<Item = i64>) -> bool {
+        if !self.keeps_axis {
+            return shape.eq(self.output_shape(len));
+        }
+        let mut dims = shape.zip(self.shape).enumerate();
+        dims.all(|(axis, (actual, own))| actual == if axis == self.axis { len } else { *own })
+    }
+
     /// Returns the strides of the input on the axes that outputs have.
     pub(crate) fn output_strides<'b>(
         &self,

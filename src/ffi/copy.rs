@@ -2,16 +2,15 @@
 //! bytes move.
 
 use super::executor::Pool;
-use super::outputs::{check_apart, check_output, Checked};
+use super::outputs::{check_apart, check_each, check_each_closely, Written};
 use super::parse::{self, Look, ParsedCall};
 use super::types::{libsplit_error, libsplit_executor, libsplit_params, libsplit_tensor};
 use crate::copy::{self, Executor};
 use crate::error::Error;
-use crate::overlap::{first_crossing, Numbered, Trail};
+use crate::overlap::{first_crossing, Numbered};
 use crate::parts::{OutputStrides, Parts, Pointers, Transfer};
-use crate::shape::usize_of;
 use crate::span::Span;
-use crate::words::{Argument, Field};
+use crate::words::Argument;
 use core::mem::{offset_of, MaybeUninit};
 
 /// [`super::libsplit_copy`].
@@ -46,30 +45,15 @@ impl ParsedCall<'_> {
         let Self { geometry, pieces, input, reads } = self;
         let source = input.span(geometry.elements, Argument::Input)?;
         geometry.check_addressable()?;
-        let rank = geometry.output_rank();
-        let (mut trail, mut are_packed, mut bytes) = (Trail::EMPTY, true, 0usize);
-        let mut array_hull = Span::NOWHERE;
-        for (index, output) in outputs.iter().enumerate() {
-            // SAFETY: promises 1 and 2.
-            let checked = unsafe { check_output(geometry, (index, pieces.length(index)), output) }?;
-            let Some(Checked { reach, bytes: own_bytes, is_packed }) = checked else { continue };
-            for array in [output.shape, output.strides].into_iter().filter(|array| !array.is_null())
-            {
-                array_hull = array_hull.hull(Span::of_array(array, rank));
+        let mut room = MaybeUninit::uninit();
+        // SAFETY: promises 1 and 2.
+        let Written { trail, arrays, are_packed, bytes } = unsafe {
+            if check_each(geometry, pieces, outputs, &mut room) {
+                room.assume_init()
+            } else {
+                check_each_closely(geometry, pieces, outputs)?
             }
-            if reach.bytes == 0 {
-                continue;
-            }
-            let (data, argument) = (output.data.cast::<u8>(), Argument::Output(index));
-            if data.is_null() {
-                return Err(Error::Null { argument, field: Field::Data });
-            }
-            trail.push(reach.place(data, argument)?);
-            are_packed &= is_packed;
-            // All pieces together are as large as the input, which is addressable, apart from bits that fill up their
-            // last bytes.
-            bytes = bytes.wrapping_add(usize_of(own_bytes));
-        }
+        };
         let transfer = Transfer {
             geometry,
             source: input.data,
@@ -80,12 +64,12 @@ impl ParsedCall<'_> {
                 OutputStrides::Packed
             } else {
                 let strides = fields(outputs, offset_of!(libsplit_tensor, strides));
-                OutputStrides::Described { strides, rank }
+                OutputStrides::Described { strides, rank: geometry.output_rank() }
             },
             bytes,
         };
         check_apart(&transfer, trail, source, reads, Span::of_slice(outputs))?;
-        if !array_hull.is_apart(trail.hull) {
+        if !arrays.is_apart(trail.hull) {
             check_arrays(outputs, &transfer, trail.hull)?;
         }
         // SAFETY: promise 5.

@@ -9,10 +9,13 @@ use crate::geometry::Geometry;
 use crate::overlap::lattice::{meet, Answer, Lattice, BUDGET};
 use crate::overlap::{self, first_meeting, Clash, Numbered, See, Spans, Tensors, Trail};
 use crate::parts::Transfer;
-use crate::shape::{self, rank_number};
+use crate::pieces::Pieces;
+use crate::shape::{self, rank_number, usize_of};
 use crate::span::Span;
 use crate::tensor::Reach;
-use crate::words::Argument;
+use crate::words::{Argument, Field};
+use core::mem::MaybeUninit;
+use core::slice;
 
 /// What an output reaches over (nothing if it has no elements), how many bytes are copied to it, and whether it is
 /// packed.
@@ -23,24 +26,113 @@ pub(super) struct Checked {
     pub is_packed: bool,
 }
 
+/// What the outputs of a copy reach over.
+pub(super) struct Written {
+    /// The hull of all outputs with elements, and whether they are in order.
+    pub trail: Trail,
+    /// The hull of all shapes and strides.
+    pub arrays: Span,
+    pub are_packed: bool,
+    /// Bytes of all outputs, as if they were packed.
+    pub bytes: usize,
+}
+
+impl Written {
+    const NOTHING: Self =
+        Self { trail: Trail::EMPTY, arrays: Span::NOWHERE, are_packed: true, bytes: 0 };
+
+    /// Adds the arrays of an output, and its elements if it has any.
+    #[inline(always)] // in the loops over outputs
+    fn push(&mut self, output: &libsplit_tensor, rank: usize, span: Span, bytes: i64) {
+        for array in [output.shape, output.strides] {
+            if !array.is_null() {
+                self.arrays = self.arrays.hull(Span::of_array(array, rank));
+            }
+        }
+        if bytes > 0 {
+            self.trail.push(span);
+            // All pieces together are as large as the input, which is addressable, apart from bits that fill up their
+            // last bytes.
+            self.bytes = self.bytes.wrapping_add(usize_of(bytes));
+        }
+    }
+}
+
+/// Checks each output of a copy by itself.
+///
+/// # Safety
+/// Promises 1 and 2.
+#[inline(never)] // for its registers
+pub(super) unsafe fn check_each(
+    geometry: &Geometry<'_>,
+    pieces: &Pieces<'_>,
+    outputs: &[libsplit_tensor],
+    written: &mut MaybeUninit<Written>,
+) -> bool {
+    let (rank, mut found) = (geometry.output_rank(), Written::NOTHING);
+    for (index, output) in outputs.iter().enumerate() {
+        let len = pieces.length(index);
+        let (bytes, start) = (geometry.output_bytes(len), output.data as usize);
+        // SAFETY: promises 1 and 2.
+        if unsafe { is_plain(geometry, (len, bytes), output) } {
+            let end = start.wrapping_add(usize_of(bytes));
+            if start == 0 || end < start {
+                return false;
+            }
+            found.push(output, rank, Span { start, end }, bytes);
+        } else if !is_unwanted(output) {
+            return false;
+        }
+    }
+    written.write(found);
+    true
+}
+
+/// Does so if an output is not plain, or not right.
+///
+/// # Safety
+/// Promises 1 and 2.
+#[cold]
+#[inline(never)]
+pub(super) unsafe fn check_each_closely(
+    geometry: &Geometry<'_>,
+    pieces: &Pieces<'_>,
+    outputs: &[libsplit_tensor],
+) -> Result<Written, Error> {
+    let (rank, mut found) = (geometry.output_rank(), Written::NOTHING);
+    for (index, output) in outputs.iter().enumerate() {
+        // SAFETY: promises 1 and 2.
+        let checked = unsafe { check_output(geometry, (index, pieces.length(index)), output) }?;
+        let Some(Checked { reach, bytes, is_packed }) = checked else { continue };
+        let (mut span, argument) = (Span::default(), Argument::Output(index));
+        if bytes > 0 {
+            if output.data.is_null() {
+                return Err(Error::Null { argument, field: Field::Data });
+            }
+            span = reach.place(output.data.cast(), argument)?;
+            found.are_packed &= is_packed;
+        }
+        found.push(output, rank, span, bytes);
+    }
+    Ok(found)
+}
+
 /// Checks everything about an output except its address: that type, rank and extents are the operator's, that no two
 /// elements share an address, and that as much memory is there as it reaches over. Returns `None` if the output is not
 /// wanted.
 ///
 /// # Safety
 /// Promises 1 and 2.
-#[inline(always)] // in the loop over outputs
+#[inline(never)] // once in the library
 pub(super) unsafe fn check_output(
     geometry: &Geometry<'_>,
     (index, len): (usize, i64),
     output: &libsplit_tensor,
 ) -> Result<Option<Checked>, Error> {
-    let bytes = geometry.output_bytes(len);
     // SAFETY: promises 1 and 2.
     unsafe {
-        if is_packed(geometry, len, output)
-            && (output.data_bytes == 0 || bytes.cast_unsigned() <= output.data_bytes as u64)
-        {
+        let bytes = geometry.output_bytes(len);
+        if is_plain(geometry, (len, bytes), output) {
             return Ok(Some(Checked { reach: Reach::packed(bytes), bytes, is_packed: true }));
         }
         if is_unwanted(output) {
@@ -50,44 +142,32 @@ pub(super) unsafe fn check_output(
     }
 }
 
-/// Returns whether an output is a packed tensor of the right type and shape, as most are. A scalar may be one, too,
-/// without this finding out.
+/// Returns whether an output is a packed tensor of the right type and shape that is large enough, as most are. For one
+/// without axes, it may return `false`.
 ///
 /// # Safety
 /// Promises 1 and 2.
-#[inline(always)]
-unsafe fn is_packed(geometry: &Geometry<'_>, len: i64, output: &libsplit_tensor) -> bool {
-    let (mut at, shape, strides) = (geometry.output_rank(), output.shape, output.strides);
+#[inline(always)] // in the loop over outputs
+unsafe fn is_plain(
+    geometry: &Geometry<'_>,
+    (len, bytes): (i64, i64),
+    output: &libsplit_tensor,
+) -> bool {
+    let (rank, shape, strides) = (geometry.output_rank(), output.shape, output.strides);
     if output.dtype.0 != geometry.dtype as i32
-        || output.rank != rank_number(at)
+        || output.rank != rank_number(rank)
         || output.bit_offset != 0
         || shape.is_null()
         || !shape.is_aligned()
         || !strides.is_aligned()
+        || (output.data_bytes != 0 && (output.data_bytes as u64) < bytes.cast_unsigned())
     {
         return false;
     }
-    let mut packed = 1i64;
-    for (axis, own) in geometry.shape.iter().enumerate().rev() {
-        let is_split = axis == geometry.axis;
-        if is_split && !geometry.keeps_axis {
-            continue;
-        }
-        at = at.wrapping_sub(1);
-        let extent = if is_split { len } else { *own };
-        // SAFETY: arrays that are not NULL have an entry for each axis.
-        unsafe {
-            if *shape.add(at) != extent {
-                return false;
-            }
-            if !strides.is_null() && *strides.add(at) != packed && extent != 1 {
-                return false;
-            }
-        }
-        // The product of the input's extents fits.
-        packed = packed.wrapping_mul(extent);
-    }
-    true
+    // SAFETY: arrays that are not NULL have an entry for each axis.
+    let array = |array: *mut i64| unsafe { slice::from_raw_parts(array, rank) }.iter().copied();
+    geometry.is_output_shape(len, array(shape))
+        && (strides.is_null() || shape::is_packed(array(shape).zip(array(strides)).rev()))
 }
 
 /// [`check_output`] of any output, with an error that says what is wrong.
