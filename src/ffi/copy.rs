@@ -47,7 +47,7 @@ impl ParsedCall<'_> {
         geometry.check_addressable()?;
         let mut room = MaybeUninit::uninit();
         // SAFETY: promises 1 and 2.
-        let Written { trail, arrays, are_packed, bytes } = unsafe {
+        let Written { trail, is_clear, are_packed, bytes, .. } = unsafe {
             if check_each(geometry, pieces, outputs, &mut room) {
                 room.assume_init()
             } else {
@@ -69,7 +69,7 @@ impl ParsedCall<'_> {
             bytes,
         };
         check_apart(&transfer, trail, source, reads, Span::of_slice(outputs))?;
-        if !arrays.is_apart(trail.hull) {
+        if !is_clear {
             check_arrays(outputs, &transfer, trail.hull)?;
         }
         // SAFETY: promise 5.
@@ -93,21 +93,6 @@ fn check_arrays(
     hull: Span,
 ) -> Result<(), Error> {
     let (count, rank) = (outputs.len(), transfer.geometry.output_rank());
-    // Most arrays lie above or below all outputs before them, and most outputs above or below all arrays.
-    let (mut arrays, mut written, mut are_apart) = (Span::NOWHERE, Span::NOWHERE, true);
-    for (index, output) in outputs.iter().enumerate() {
-        let [shape, strides] = parse::arrays(output, rank);
-        let (own, span) = (shape.hull(strides), transfer.written(index));
-        are_apart &= own.is_apart(written);
-        arrays = arrays.hull(own);
-        if !span.is_empty() {
-            are_apart &= span.is_apart(arrays);
-            written = written.hull(span);
-        }
-    }
-    if are_apart {
-        return Ok(());
-    }
     let spans = |at: usize| match at.checked_sub(count) {
         None => transfer.written(at),
         // Arrays are numbered after the outputs. Most lie elsewhere.

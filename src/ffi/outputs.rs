@@ -31,25 +31,36 @@ pub(super) struct Written {
     /// The hull of all outputs with elements, and whether they are in order.
     pub trail: Trail,
     /// The hull of all shapes and strides.
-    pub arrays: Span,
+    arrays: Span,
+    /// Whether the arrays of each output lie above or below all outputs before it, and its elements above or below all
+    /// arrays.
+    pub is_clear: bool,
     pub are_packed: bool,
     /// Bytes of all outputs, as if they were packed.
     pub bytes: usize,
 }
 
 impl Written {
-    const NOTHING: Self =
-        Self { trail: Trail::EMPTY, arrays: Span::NOWHERE, are_packed: true, bytes: 0 };
+    const NOTHING: Self = Self {
+        trail: Trail::EMPTY,
+        arrays: Span::NOWHERE,
+        is_clear: true,
+        are_packed: true,
+        bytes: 0,
+    };
 
-    /// Adds the arrays of an output, and its elements if it has any.
+    /// Adds an output: its arrays, and its elements if it has any.
     #[inline(always)] // in the loops over outputs
     fn push(&mut self, output: &libsplit_tensor, rank: usize, span: Span, bytes: i64) {
         for array in [output.shape, output.strides] {
             if !array.is_null() {
-                self.arrays = self.arrays.hull(Span::of_array(array, rank));
+                let array = Span::of_array(array, rank);
+                self.is_clear = self.is_clear && array.is_apart(self.trail.hull);
+                self.arrays = self.arrays.hull(array);
             }
         }
         if bytes > 0 {
+            self.is_clear = self.is_clear && span.is_apart(self.arrays);
             self.trail.push(span);
             // All pieces together are as large as the input, which is addressable, apart from bits that fill up their
             // last bytes.
@@ -80,6 +91,9 @@ pub(super) unsafe fn check_each(
                 return false;
             }
             found.push(output, rank, Span { start, end }, bytes);
+            if !found.is_clear || !found.trail.is_apart {
+                return false;
+            }
         } else if !is_unwanted(output) {
             return false;
         }
