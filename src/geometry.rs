@@ -7,7 +7,9 @@ use crate::error::{number, Error};
 use crate::rules::split_to_sequence::drops_axis;
 use crate::rules::Request;
 use crate::shape::{bytes_of_bits, usize_of, DIM_UNKNOWN, MAX_RANK};
+use crate::tensor::Tensor;
 use crate::words::Argument;
+use core::mem::MaybeUninit;
 
 /// The shape of the input as the split axis divides it.
 #[derive(Debug, Clone, Copy)]
@@ -32,14 +34,15 @@ pub(crate) struct Geometry<'a> {
 }
 
 impl<'a> Geometry<'a> {
-    /// Checks type and shape of an input, and the axis. The lengths do not matter, only whether there are any.
-    #[inline(always)] // it is too large to return cheaply
+    /// Checks type and shape of an input, and the axis. The lengths do not matter, only whether there are any. The
+    /// result is written to `room`.
+    #[inline(always)] // once in the library
     pub(crate) fn new(
         request: &Request<'_>,
         has_lengths: bool,
-        dtype: DType,
-        shape: &'a [i64],
-    ) -> Result<Self, Error> {
+        &Tensor { dtype, shape, .. }: &Tensor<'a>,
+        room: &mut MaybeUninit<Self>,
+    ) -> Result<(), Error> {
         let &Request { operator, axis, keepdims, may_be_unknown: unknown_allowed, .. } = request;
         let keeps_axis = !drops_axis(operator, keepdims, has_lengths);
         if !operator.allows(dtype) {
@@ -65,7 +68,18 @@ impl<'a> Geometry<'a> {
         };
         let step_bits = outer.max(0).wrapping_mul(inner).wrapping_mul(dtype.bits().into());
         let axis = place;
-        Ok(Self { dtype, shape, axis, keeps_axis, extent, elements, inner, outer, step_bits })
+        room.write(Self {
+            dtype,
+            shape,
+            axis,
+            keeps_axis,
+            extent,
+            elements,
+            inner,
+            outer,
+            step_bits,
+        });
+        Ok(())
     }
 
     /// Checks that all elements and all bytes can be numbered by `isize`, which is always so if it has 64 bits.

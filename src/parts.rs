@@ -192,7 +192,7 @@ impl Transfer<'_> {
 #[cfg(test)]
 impl Parts<'static> {
     pub(crate) const NONE: Self = Self {
-        pieces: &Pieces::NONE,
+        pieces: &Pieces::Words(&[]),
         targets: Pointers { first: core::ptr::null(), step: 0, len: 0, array: PhantomData },
     };
 }

@@ -30,8 +30,6 @@ pub(crate) enum Pieces<'a> {
 }
 
 impl Pieces<'_> {
-    pub(crate) const NONE: Self = Self::Words(&[]);
-
     #[inline]
     pub(crate) fn count(&self) -> i64 {
         match *self {

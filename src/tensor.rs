@@ -72,7 +72,7 @@ impl Tensor<'_> {
     }
 
     /// Returns what a tensor of `count` elements, at least one, reaches over.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn reach(&self, count: i64, argument: Argument) -> Result<Reach, Error> {
         if self.strides.is_none() && self.bit_offset == 0 {
             // All bits have been found to have numbers.
@@ -106,7 +106,7 @@ impl Tensor<'_> {
 
     /// Returns the bytes that a tensor of `count` elements touches, an empty span if there are none. Checks everything
     /// about the tensor except its extents.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn span(&self, count: i64, argument: Argument) -> Result<Span, Error> {
         self.check_bit_offset(argument)?;
         if count == 0 {

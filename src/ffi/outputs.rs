@@ -197,7 +197,11 @@ unsafe fn check_closely(
 ) -> Result<Checked, Error> {
     let argument = Argument::Output(index);
     // SAFETY: promises 1 and 2.
-    let tensor = unsafe { tensor_of(output, Look::AtLayout, argument) }?;
+    let mut room = MaybeUninit::uninit();
+    let tensor = unsafe {
+        tensor_of(output, Look::AtLayout, argument, &mut room)?;
+        room.assume_init_ref()
+    };
     let output = index;
     if tensor.dtype != geometry.dtype {
         let (expected, actual) = (geometry.dtype as i64, tensor.dtype as i64);

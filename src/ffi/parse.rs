@@ -45,10 +45,14 @@ impl<'a> ParsedCall<'a> {
     /// Plans a call from Rust.
     pub(crate) fn new(input: Tensor<'a>, request: &Request<'a>) -> Result<Self, Error> {
         let has_lengths = request.lengths.is_some();
-        let geometry = Geometry::new(request, has_lengths, input.dtype, input.shape)?;
-        let mut pieces = Pieces::NONE;
-        request.pieces(input.dtype, geometry.extent, &mut pieces)?;
-        Ok(Self { input, geometry, pieces, reads: Reads::NOTHING })
+        let (mut geometry, mut pieces) = (MaybeUninit::uninit(), MaybeUninit::uninit());
+        // SAFETY: without an error they have been written.
+        unsafe {
+            Geometry::new(request, has_lengths, &input, &mut geometry)?;
+            let geometry = geometry.assume_init();
+            request.pieces(input.dtype, geometry.extent, &mut pieces)?;
+            Ok(Self { input, geometry, pieces: pieces.assume_init(), reads: Reads::NOTHING })
+        }
     }
 }
 
@@ -75,12 +79,12 @@ impl ParsedCall<'_> {
             check_flags(Argument::Params, given.flags, LIBSPLIT_FLAG_CLAMP_UNEVEN)?;
 
             let described = &*checked(input, Argument::Input)?;
-            let input = tensor_of(described, look, Argument::Input)?;
-            (&raw mut (*call).input).write(input);
+            tensor_of(described, look, Argument::Input, part(&raw mut (*call).input))?;
+            let input = &(*call).input;
             (&raw mut (*call).reads).write(Reads {
                 request: (Argument::Params, Span::of_bytes(params, params_bytes)),
                 input: Some(described),
-                error: error_span(error),
+                error,
                 ..Reads::NOTHING
             });
 
@@ -95,8 +99,7 @@ impl ParsedCall<'_> {
                 outputs,
             };
             let has_lengths = !given.split.is_null();
-            let geometry = Geometry::new(&request, has_lengths, input.dtype, input.shape)?;
-            (&raw mut (*call).geometry).write(geometry);
+            Geometry::new(&request, has_lengths, input, part(&raw mut (*call).geometry))?;
             if has_lengths {
                 let split = &*checked(given.split, Argument::Lengths)?;
                 let (lengths, span) = lengths_of(split)?;
@@ -104,16 +107,20 @@ impl ParsedCall<'_> {
                 (*call).reads.split = Some(split);
                 (*call).reads.lengths = span;
             }
-            (&raw mut (*call).pieces).write(Pieces::NONE);
-            request.pieces(input.dtype, geometry.extent, &mut (*call).pieces)?;
+            let extent = (*call).geometry.extent;
+            request.pieces(input.dtype, extent, part(&raw mut (*call).pieces))?;
             Ok(room.assume_init_mut())
         }
     }
 }
 
-/// Returns where the structure for errors lies: the part of it that every version writes.
-pub(super) fn error_span(error: *const libsplit_error) -> Span {
-    Span::of_bytes(error, FIRST_ERROR)
+/// Returns a part of a call that is still to be written.
+///
+/// # Safety
+/// Nobody else may have it.
+unsafe fn part<'a, T>(part: *mut T) -> &'a mut MaybeUninit<T> {
+    // SAFETY: the caller's promise.
+    unsafe { &mut *part.cast() }
 }
 
 /// Returns the operator version that governs.
@@ -153,7 +160,11 @@ pub(super) fn check_flags(argument: Argument, flags: u32, known: u32) -> Result<
 unsafe fn lengths_of<'a>(split: &libsplit_tensor) -> Result<(Lengths<'a>, Span), Error> {
     let argument = Argument::Lengths;
     // SAFETY: promise 1.
-    let tensor = unsafe { tensor_of(split, Look::AtLayout, argument) }?;
+    let mut room = MaybeUninit::uninit();
+    let tensor = unsafe {
+        tensor_of(split, Look::AtLayout, argument, &mut room)?;
+        room.assume_init_ref()
+    };
     let len = tensor.shape.first().copied();
     if let Some(actual @ ..=-1) = len {
         return Err(Error::LengthsExtent { expected: 0, actual });
@@ -174,7 +185,7 @@ unsafe fn lengths_of<'a>(split: &libsplit_tensor) -> Result<(Lengths<'a>, Span),
     })
 }
 
-/// Returns a tensor after a check of its type, rank and arrays; without its strides if only the shape matters.
+/// Writes a tensor to `room` after a check of its type, rank and arrays; without its strides if only the shape matters.
 ///
 /// # Safety
 /// Promise 1.
@@ -183,7 +194,8 @@ pub(super) unsafe fn tensor_of<'a>(
     tensor: &libsplit_tensor,
     look: Look,
     argument: Argument,
-) -> Result<Tensor<'a>, Error> {
+    room: &mut MaybeUninit<Tensor<'a>>,
+) -> Result<(), Error> {
     let Some(dtype) = DType::from_number(tensor.dtype.0) else {
         let (expected, actual) = (number(DType::ALL.len()), tensor.dtype.0.into());
         return Err(Error::DTypeUnknown { argument, expected, actual });
@@ -210,14 +222,15 @@ pub(super) unsafe fn tensor_of<'a>(
             }
         }
     }
-    Ok(Tensor {
+    room.write(Tensor {
         data: tensor.data.cast(),
         data_bytes: tensor.data_bytes,
         dtype,
         shape,
         strides,
         bit_offset: tensor.bit_offset,
-    })
+    });
+    Ok(())
 }
 
 /// Checks that a pointer is not NULL, and aligned.

@@ -16,7 +16,7 @@
 use super::executor::Pool;
 use super::libsplit_version;
 use super::outputs::{check_apart, check_output, Checked};
-use super::parse::{self, checked, error_span, Look, ParsedCall};
+use super::parse::{self, checked, Look, ParsedCall, FIRST_ERROR};
 use super::reads::Reads;
 use super::types::{
     libsplit_error, libsplit_executor, libsplit_params, libsplit_plan, libsplit_tensor,
@@ -330,11 +330,10 @@ impl<'a> Planned<'a> {
         unsafe { slice::from_raw_parts(self.place.add(array).cast(), len) }
     }
 
-    /// Returns the memory that a call by the plan reads, and that of `error`.
+    /// Returns where the plan lies.
     #[inline]
-    fn reads(&self, error: *const libsplit_error) -> Reads<'static> {
-        let plan = (Argument::Plan, Span::of_array(self.place, self.head.sections.end));
-        Reads { request: plan, error: error_span(error), ..Reads::NOTHING }
+    fn span(&self) -> (Argument, Span) {
+        (Argument::Plan, Span::of_array(self.place, self.head.sections.end))
     }
 
     #[inline]
@@ -443,7 +442,8 @@ pub unsafe fn plan_copy(
         let mut executor_span = Span::NOWHERE;
         let pool = Pool::parse(executor, &mut executor_span)?;
         let planned = Planned::for_outputs(plan, num_outputs)?;
-        let reads = Reads { executor: executor_span, ..planned.reads(error) };
+        let request = planned.span();
+        let reads = Reads { request, error, executor: executor_span, ..Reads::NOTHING };
         planned.copy(input, outputs, pool.as_ref().map(|pool| pool as &dyn Executor), &reads)
     }
 }
@@ -465,7 +465,8 @@ pub unsafe fn plan_view(
         checked(outputs.cast_const(), Argument::Outputs)?;
         planned.input(input)?;
         let written = Span::of_array(outputs.cast_const(), num_outputs);
-        for (other, read) in [planned.reads(error).request, (Argument::Error, error_span(error))] {
+        let error = (Argument::Error, Span::of_bytes(error, FIRST_ERROR));
+        for (other, read) in [planned.span(), error] {
             if read.intersects(written) {
                 return Err(Error::ArrayOverlap { argument: Argument::Outputs, other });
             }

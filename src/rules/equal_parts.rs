@@ -8,13 +8,14 @@ use crate::error::{number, Error};
 use crate::operator::EqualParts;
 use crate::pieces::Pieces;
 use crate::shape::DIM_UNKNOWN;
+use core::mem::MaybeUninit;
 
 /// Makes as many equal parts as the request asks for.
 pub(super) fn pieces(
     request: &Request<'_>,
     equal: EqualParts,
     extent: i64,
-    pieces: &mut Pieces<'_>,
+    pieces: &mut MaybeUninit<Pieces<'_>>,
 ) -> Result<(), Error> {
     let operator = request.operator;
     let count = match (request.num_outputs, equal, request.outputs) {
@@ -46,7 +47,7 @@ pub(super) fn pieces(
             Err(Error::Uneven { operator, expected: count, actual: extent })
         }
         EqualParts::AsManyAsOutputs | EqualParts::Exact | EqualParts::LastSmaller => {
-            *pieces = Pieces::Equal { count, size, extent };
+            pieces.write(Pieces::Equal { count, size, extent });
             Ok(())
         }
     }

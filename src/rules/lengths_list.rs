@@ -7,6 +7,7 @@ use crate::lengths::Lengths;
 use crate::pieces::Pieces;
 use crate::shape::DIM_UNKNOWN;
 use crate::words::Argument;
+use core::mem::MaybeUninit;
 
 /// Makes the pieces that a list gives, in which one entry may be -1, for what the others leave, if `takes_rest`. Checks
 /// that it is a list, and fits the extent.
@@ -15,7 +16,7 @@ pub(super) fn pieces<'a>(
     lengths: &Lengths<'a>,
     extent: i64,
     takes_rest: bool,
-    pieces: &mut Pieces<'a>,
+    pieces: &mut MaybeUninit<Pieces<'a>>,
 ) -> Result<(), Error> {
     let Some(count) = lengths.len() else {
         let operator = request.operator;
@@ -54,10 +55,10 @@ pub(super) fn pieces<'a>(
             return Err(Error::LengthsSumOverflow { expected: extent, actual: i64::MAX });
         }
     };
-    *pieces = match words {
+    pieces.write(match words {
         Some(words) if !has_rest => Pieces::Words(words),
         _ => Pieces::Listed { lengths: *lengths, rest },
-    };
+    });
     Ok(())
 }
 

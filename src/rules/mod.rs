@@ -17,6 +17,7 @@ use crate::operator::{EqualParts, Operator, Rules};
 use crate::pieces::Pieces;
 use crate::shape::DIM_UNKNOWN;
 use crate::words::Argument;
+use core::mem::MaybeUninit;
 
 /// What the caller asks of an operator, apart from the input.
 #[derive(Debug, Clone, Copy)]
@@ -39,12 +40,12 @@ pub(crate) struct Request<'a> {
 pub(crate) const MAX_OUTPUTS: i64 = i32::MAX as i64;
 
 impl<'a> Request<'a> {
-    /// Makes the pieces of an axis. Checks the lengths, or the number of parts.
+    /// Writes the pieces of an axis, unless there is an error. Checks the lengths, or the number of parts.
     pub(crate) fn pieces(
         &self,
         dtype: DType,
         extent: i64,
-        pieces: &mut Pieces<'a>,
+        pieces: &mut MaybeUninit<Pieces<'a>>,
     ) -> Result<(), Error> {
         let (operator, rules, lengths) =
             (self.operator, self.operator.rules(), self.lengths.as_ref());
@@ -118,11 +119,11 @@ impl<'a> Request<'a> {
 
     /// Makes pieces of unknown lengths, if these are allowed.
     #[inline(always)] // as above
-    fn unknown(&self, count: i64, pieces: &mut Pieces<'_>) -> Result<(), Error> {
+    fn unknown(&self, count: i64, pieces: &mut MaybeUninit<Pieces<'_>>) -> Result<(), Error> {
         if !self.may_be_unknown {
             return Err(Error::LengthsUnknown);
         }
-        *pieces = Pieces::Equal { count, size: DIM_UNKNOWN, extent: 0 };
+        pieces.write(Pieces::Equal { count, size: DIM_UNKNOWN, extent: 0 });
         Ok(())
     }
 }

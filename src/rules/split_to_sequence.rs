@@ -11,13 +11,14 @@ use crate::operator::{Operator, Rules};
 use crate::pieces::Pieces;
 use crate::shape::DIM_UNKNOWN;
 use crate::words::Argument;
+use core::mem::MaybeUninit;
 
 /// Makes pieces of the length that a scalar gives, or else of length 1.
 pub(super) fn chunks(
     request: &Request<'_>,
     length: Option<&Lengths<'_>>,
     extent: i64,
-    pieces: &mut Pieces<'_>,
+    pieces: &mut MaybeUninit<Pieces<'_>>,
 ) -> Result<(), Error> {
     let size = match length {
         None => 1,
@@ -35,12 +36,12 @@ pub(super) fn chunks(
             return request.unknown(count, pieces);
         }
         // As many pieces of 1 as there are outputs.
-        *pieces = Pieces::Equal { count, size, extent: count };
+        pieces.write(Pieces::Equal { count, size, extent: count });
         return Ok(());
     }
     let count = if size == 1 { extent } else { div_ceil(extent, size) };
     request.check_count(count)?;
-    *pieces = Pieces::Equal { count, size, extent };
+    pieces.write(Pieces::Equal { count, size, extent });
     Ok(())
 }
 
