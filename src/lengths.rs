@@ -124,11 +124,16 @@ impl<'a> Lengths<'a> {
     #[allow(clippy::cast_ptr_alignment)] // which is looked at
     pub(crate) fn words(&self) -> Option<&'a [i64]> {
         let data = self.data.cast::<i64>();
-        let are_words = self.dtype == DType::Int64 && self.bit_stride == i64::from(i64::BITS);
+        if self.dtype != DType::Int64
+            || self.bit_stride != i64::from(i64::BITS)
+            || data.is_null()
+            || !data.is_aligned()
+        {
+            return None;
+        }
         let len = usize::try_from(self.count).ok()?;
         // SAFETY: they are readable by the promise of `from_raw` or of the borrowed slice.
-        (are_words && !data.is_null() && data.is_aligned())
-            .then(|| unsafe { core::slice::from_raw_parts(data, len) })
+        Some(unsafe { core::slice::from_raw_parts(data, len) })
     }
 
     /// Returns entry `index` if it is a whole number that `i64` can hold. `index` must be below the length, and the

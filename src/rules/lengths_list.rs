@@ -55,10 +55,10 @@ pub(super) fn pieces<'a>(
             return Err(Error::LengthsSumOverflow { expected: extent, actual: i64::MAX });
         }
     };
-    pieces.write(match words {
-        Some(words) if !has_rest => Pieces::Words(words),
-        _ => Pieces::Listed { lengths: *lengths, rest },
-    });
+    match words {
+        Some(words) if !has_rest => pieces.write(Pieces::Words(words)),
+        _ => pieces.write(Pieces::Listed { lengths: *lengths, rest }),
+    };
     Ok(())
 }
 
