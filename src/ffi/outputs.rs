@@ -1,7 +1,7 @@
 //! Checks of the outputs of a copy: each of them by itself, then all of them against each other and against everything
 //! that is read.
 
-use super::parse::{is_unwanted, tensor_of, Look};
+use super::parse::{arrays, is_unwanted, tensor_of, Look};
 use super::reads::Reads;
 use super::types::libsplit_tensor;
 use crate::error::{number, Error};
@@ -49,18 +49,19 @@ impl Written {
         bytes: 0,
     };
 
-    /// Adds an output: its arrays, and its elements if it has any.
+    /// Returns whether the arrays of an output lie above or below all outputs so far, and its elements above or below
+    /// all arrays.
     #[inline(always)] // in the loops over outputs
-    fn push(&mut self, output: &libsplit_tensor, rank: usize, span: Span, bytes: i64) {
-        for array in [output.shape, output.strides] {
-            if !array.is_null() {
-                let array = Span::of_array(array, rank);
-                self.is_clear = self.is_clear && array.is_apart(self.trail.hull);
-                self.arrays = self.arrays.hull(array);
-            }
-        }
+    fn is_clear_of(&self, arrays: Span, span: Span) -> bool {
+        arrays.is_apart(self.trail.hull) && span.is_apart(self.arrays.hull(arrays))
+    }
+
+    /// Adds an output: its arrays, and its elements if it has any.
+    #[inline(always)] // as above
+    fn push(&mut self, arrays: Span, span: Span, bytes: i64) {
+        self.is_clear = self.is_clear && self.is_clear_of(arrays, span);
+        self.arrays = self.arrays.hull(arrays);
         if bytes > 0 {
-            self.is_clear = self.is_clear && span.is_apart(self.arrays);
             self.trail.push(span);
             // All pieces together are as large as the input, which is addressable, apart from bits that fill up their
             // last bytes.
@@ -90,10 +91,14 @@ pub(super) unsafe fn check_each(
             if start == 0 || end < start {
                 return false;
             }
-            found.push(output, rank, Span { start, end }, bytes);
-            if !found.is_clear || !found.trail.is_apart {
+            let (span, mut arrays) = (Span { start, end }, Span::of_array(output.shape, rank));
+            if !output.strides.is_null() {
+                arrays = arrays.hull(Span::of_array(output.strides, rank));
+            }
+            if !found.is_clear_of(arrays, span) || !span.is_apart(found.trail.hull) {
                 return false;
             }
+            found.push(arrays, span, bytes);
         } else if !is_unwanted(output) {
             return false;
         }
@@ -126,7 +131,8 @@ pub(super) unsafe fn check_each_closely(
             span = reach.place(output.data.cast(), argument)?;
             found.are_packed &= is_packed;
         }
-        found.push(output, rank, span, bytes);
+        let [shape, strides] = arrays(output, rank);
+        found.push(shape.hull(strides), span, bytes);
     }
     Ok(found)
 }
