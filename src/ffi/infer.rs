@@ -1,6 +1,8 @@
 //! `count`, `infer` and `view`: all outputs are checked, and then they are filled in.
 
-use super::parse::{self, array, array_span, checked, is_unwanted, Look, ParsedCall};
+use super::parse::{
+    self, array_span, arrays, checked, checked_field, is_unwanted, Look, ParsedCall,
+};
 use super::reads::Reads;
 use super::types::{libsplit_dtype, libsplit_error, libsplit_params, libsplit_tensor};
 use crate::error::{number, Error};
@@ -165,57 +167,96 @@ fn check_arrays(
     outputs: &[libsplit_tensor],
     place: Option<&Place<'_>>,
 ) -> Result<(), Error> {
+    match hull_in_order(call, outputs, place) {
+        Some(hull) if call.reads.under(hull).is_none() => Ok(()),
+        _ => check_closely(call, outputs, place),
+    }
+}
+
+/// Returns the hull of all arrays and descriptors if they are right and in order: most callers keep all shapes together
+/// and all strides, or both of each output. Either way, each array lies above or below the descriptors, all shapes
+/// before it, and all strides.
+#[inline(never)] // for its registers
+fn hull_in_order(
+    call: &ParsedCall<'_>,
+    outputs: &[libsplit_tensor],
+    place: Option<&Place<'_>>,
+) -> Option<Span> {
     let (rank, descriptors) = (call.geometry.output_rank(), Span::of_slice(outputs));
-    // Most callers keep all shapes together and all strides, or both of each output. Either way, each array lies above
-    // or below the descriptors, all shapes before it, and all strides.
-    let ([mut shapes, mut all_strides], mut are_apart) = ([Span::NOWHERE; 2], true);
-    let is_clear =
-        |array: Span, others: [Span; 3]| others.into_iter().all(|other| array.is_apart(other));
-    for (output, tensor) in outputs.iter().enumerate() {
-        if is_unwanted(tensor) {
-            continue;
+    let (mut shapes, mut all_strides) = (Span::NOWHERE, Span::NOWHERE);
+    for (index, output) in outputs.iter().enumerate() {
+        if output.shape.is_null()
+            || !output.shape.is_aligned()
+            || !output.strides.is_aligned()
+            || output.capacity < rank_number(rank)
+        {
+            if is_unwanted(output) {
+                continue;
+            }
+            return None;
         }
+        let shape = Span::of_array(output.shape, rank);
+        if [descriptors, shapes, all_strides].into_iter().any(|other| !shape.is_apart(other)) {
+            return None;
+        }
+        shapes = shapes.hull(shape);
+        if output.strides.is_null() {
+            if !is_packed(call, index, place) {
+                return None;
+            }
+        } else {
+            let strides = Span::of_array(output.strides, rank);
+            if [descriptors, shapes, all_strides].into_iter().any(|other| !strides.is_apart(other))
+            {
+                return None;
+            }
+            all_strides = all_strides.hull(strides);
+        }
+    }
+    Some(shapes.hull(all_strides).hull(descriptors))
+}
+
+/// Returns whether a piece is packed where it lies, if it is to be a view.
+fn is_packed(call: &ParsedCall<'_>, index: usize, place: Option<&Place<'_>>) -> bool {
+    place.is_none_or(|place| place.is_packed(&call.geometry, call.pieces.length(index)))
+}
+
+/// Does what [`check_arrays`] does, whatever the arrays are.
+#[cold]
+#[inline(never)]
+fn check_closely(
+    call: &ParsedCall<'_>,
+    outputs: &[libsplit_tensor],
+    place: Option<&Place<'_>>,
+) -> Result<(), Error> {
+    let (rank, mut hull) = (call.geometry.output_rank(), Span::NOWHERE);
+    for (output, tensor) in outputs.iter().enumerate().filter(|(_, tensor)| !is_unwanted(tensor)) {
         if tensor.capacity < rank_number(rank) {
             let (expected, actual) = (number(rank), tensor.capacity.into());
             return Err(Error::Capacity { output, expected, actual });
         }
-        let (argument, has_strides) = (Argument::Output(output), !tensor.strides.is_null());
+        let argument = Argument::Output(output);
         if rank > 0 {
-            // SAFETY: promise 1; nobody keeps it.
-            let shape = unsafe { array(tensor.shape, rank, argument, Field::Shape) }?;
-            let shape = Span::of_slice(shape);
-            are_apart = are_apart && is_clear(shape, [shapes, all_strides, descriptors]);
-            shapes = shapes.hull(shape);
-            if has_strides {
-                // SAFETY: as above.
-                let strides = unsafe { array(tensor.strides, rank, argument, Field::Strides) }?;
-                let strides = Span::of_slice(strides);
-                are_apart = are_apart && is_clear(strides, [shapes, all_strides, descriptors]);
-                all_strides = all_strides.hull(strides);
+            checked_field(tensor.shape, argument, Field::Shape)?;
+            if !tensor.strides.is_null() {
+                checked_field(tensor.strides, argument, Field::Strides)?;
             }
+            let [shape, strides] = arrays(tensor, rank);
+            hull = hull.hull(shape).hull(strides);
         }
-        let is_packed =
-            |place: &Place<'_>| place.is_packed(&call.geometry, call.pieces.length(output));
-        if !has_strides && !place.is_none_or(is_packed) {
+        if tensor.strides.is_null() && !is_packed(call, output, place) {
             return Err(Error::ViewNotPacked { output });
         }
     }
-    let hull = shapes.hull(all_strides);
-    if are_apart && call.reads.under(hull.hull(descriptors)).is_none() {
-        return Ok(());
-    }
-    check_apart(outputs, rank, &call.reads, (hull, are_apart))
+    check_apart(outputs, rank, &call.reads, hull)
 }
 
-/// Checks that shapes and strides, which lie within the hull, overlap nothing else that is in use, nor, if they are not
-/// known to be apart, each other.
-#[cold]
-#[inline(never)]
+/// Checks that shapes and strides, which lie within the hull, overlap nothing else that is in use, nor each other.
 fn check_apart(
     outputs: &[libsplit_tensor],
     rank: usize,
     reads: &Reads<'_>,
-    (hull, are_apart): (Span, bool),
+    hull: Span,
 ) -> Result<(), Error> {
     let descriptors = Span::of_slice(outputs);
     if let Some(other) = reads.under(descriptors) {
@@ -235,7 +276,7 @@ fn check_apart(
         let descriptor = || outputs.iter().position(lies_over).map(Argument::Output);
         return clash(at, owner.or_else(descriptor).unwrap_or(Argument::Outputs));
     }
-    match (!are_apart).then(|| first_meeting(&spans)).flatten() {
+    match first_meeting(&spans) {
         None => Ok(()),
         Some((at, other)) => clash(at, Argument::Output(other / 2)),
     }

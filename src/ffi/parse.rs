@@ -235,7 +235,7 @@ pub(super) unsafe fn tensor_of<'a>(
 
 /// Checks that a pointer is not NULL, and aligned.
 #[inline]
-fn checked_field<T>(
+pub(super) fn checked_field<T>(
     pointer: *const T,
     argument: Argument,
     field: Field,
