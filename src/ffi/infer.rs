@@ -185,14 +185,14 @@ fn hull_in_order(
     let (rank, descriptors) = (call.geometry.output_rank(), Span::of_slice(outputs));
     let (mut shapes, mut all_strides) = (Span::NOWHERE, Span::NOWHERE);
     for (index, output) in outputs.iter().enumerate() {
+        if is_unwanted(output) {
+            continue;
+        }
         if output.shape.is_null()
             || !output.shape.is_aligned()
             || !output.strides.is_aligned()
             || output.capacity < rank_number(rank)
         {
-            if is_unwanted(output) {
-                continue;
-            }
             return None;
         }
         let shape = Span::of_array(output.shape, rank);
