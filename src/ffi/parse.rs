@@ -4,8 +4,8 @@
 
 use super::reads::Reads;
 use super::types::{
-    libsplit_error, libsplit_executor, libsplit_op, libsplit_params, libsplit_tensor,
-    LIBSPLIT_FLAG_CLAMP_UNEVEN,
+    libsplit_dtype, libsplit_error, libsplit_executor, libsplit_op, libsplit_params,
+    libsplit_tensor, LIBSPLIT_FLAG_CLAMP_UNEVEN,
 };
 use crate::dtype::DType;
 use crate::error::{number, Error};
@@ -102,9 +102,12 @@ impl ParsedCall<'_> {
             Geometry::new(&request, has_lengths, input, part(&raw mut (*call).geometry))?;
             if has_lengths {
                 let split = &*checked(given.split, Argument::Lengths)?;
-                let (lengths, span) = lengths_of(split)?;
-                request.lengths = Some(lengths);
                 (*call).reads.split = Some(split);
+                let (lengths, span) = match plain_lengths(split) {
+                    Some(found) => found,
+                    None => lengths_of(split)?,
+                };
+                request.lengths = Some(lengths);
                 (*call).reads.lengths = span;
             }
             let extent = (*call).geometry.extent;
@@ -152,11 +155,42 @@ pub(super) fn check_flags(argument: Argument, flags: u32, known: u32) -> Result<
     Err(Error::Flags { argument, expected: known.into(), actual: flags.into() })
 }
 
-/// Returns the lengths, and where their elements lie.
+/// Returns the lengths, and where their elements lie, if they are a list of int64 without strides, as most are.
 ///
 /// # Safety
 /// Promise 1.
 #[inline(always)] // it is too large to return cheaply
+unsafe fn plain_lengths<'a>(split: &libsplit_tensor) -> Option<(Lengths<'a>, Span)> {
+    let (start, shape) = (split.data as usize, split.shape);
+    if split.dtype != libsplit_dtype::INT64
+        || split.rank != 1
+        || !split.strides.is_null()
+        || split.bit_offset != 0
+        || split.data.is_null()
+        || shape.is_null()
+        || !shape.is_aligned()
+    {
+        return None;
+    }
+    // SAFETY: promise 1.
+    let len = unsafe { *shape };
+    let bytes = usize::try_from(len.checked_mul(i64::BITS.into())? >> 3).ok()?;
+    let span = Span { start, end: start.checked_add(bytes)? };
+    if split.data_bytes != 0 && split.data_bytes < bytes {
+        return None;
+    }
+    // SAFETY: as above.
+    let lengths = unsafe {
+        Lengths::from_raw(split.data.cast(), 0, i64::BITS.into(), Some(len), DType::Int64)
+    };
+    Some((lengths, span))
+}
+
+/// Returns the lengths, and where their elements lie.
+///
+/// # Safety
+/// Promise 1.
+#[inline(never)]
 unsafe fn lengths_of<'a>(split: &libsplit_tensor) -> Result<(Lengths<'a>, Span), Error> {
     let argument = Argument::Lengths;
     // SAFETY: promise 1.
