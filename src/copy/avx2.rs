@@ -48,11 +48,6 @@ impl Vector for __m128i {
             8: _mm_unpacklo_epi64, _mm_unpackhi_epi64;)
     }
     #[inline(always)]
-    unsafe fn shuffle(self, index: Self) -> Self {
-        // SAFETY: the CPU has the features of the level.
-        unsafe { _mm_shuffle_epi8(self, index) }
-    }
-    #[inline(always)]
     fn prefetch(at: *const u8) {
         // SAFETY: every x86-64 CPU has the instruction, and it reads nothing.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) }
@@ -107,11 +102,6 @@ impl Vector for __m256i {
             8: _mm256_unpacklo_epi64, _mm256_unpackhi_epi64;)
     }
     #[inline(always)]
-    unsafe fn shuffle(self, index: Self) -> Self {
-        // SAFETY: the CPU has the features of the level.
-        unsafe { _mm256_shuffle_epi8(self, index) }
-    }
-    #[inline(always)]
     unsafe fn transpose_lanes([a, b, ..]: [Self; 4]) -> [Self; 4] {
         // SAFETY: the CPU has the features of the level.
         let made = unsafe {
@@ -127,11 +117,11 @@ impl Vector for __m256i {
     #[inline(always)]
     unsafe fn pick(self, index: Self) -> Self {
         // SAFETY: the CPU has the features of the level.
-        unsafe { self.shuffle(index) }
+        unsafe { _mm256_shuffle_epi8(self, index) }
     }
     #[inline(always)]
     unsafe fn pick_more(self, window: Self, index: Self) -> Self {
         // SAFETY: the CPU has the features of the level.
-        unsafe { _mm256_or_si256(self, window.shuffle(index)) }
+        unsafe { _mm256_or_si256(self, window.pick(index)) }
     }
 }

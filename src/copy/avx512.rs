@@ -73,11 +73,6 @@ impl Vector for __m512i {
         }
     }
     #[inline(always)]
-    unsafe fn shuffle(self, index: Self) -> Self {
-        // SAFETY: the CPU has the features of the level.
-        unsafe { _mm512_shuffle_epi8(self, index) }
-    }
-    #[inline(always)]
     unsafe fn pick(self, index: Self) -> Self {
         // SAFETY: the CPU has the features of the level.
         unsafe { _mm512_permutexvar_epi8(index, self) }

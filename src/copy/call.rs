@@ -1,7 +1,8 @@
 //! What is decided once per call, and how runs, groups and blocks of units are then moved: through the caches or past
 //! them, and without reading what must not be read.
 
-use super::machine::{Machine, LEAST_PAST_BYTES, LEAST_STREAMED_BYTES};
+use super::machine::{Machine, BLOCK_BYTES, LEAST_PAST_BYTES, LEAST_STREAMED_BYTES};
+use super::nest::Axis;
 use super::parallel::{Executor, Streaming};
 use super::program::{Group, Program, MAX_OUTPUTS};
 use super::runs::Runs;
@@ -19,8 +20,8 @@ use core::ptr::null_mut;
 pub(super) const PAGE_BYTES: usize = 4096;
 
 impl<'a> Shuffle<'a> {
-    /// Returns `count` turns from group `begin` on.
-    fn turns(&self, begin: usize, count: usize) -> Turns<'a> {
+    /// Returns `count` turns from group `begin` on, before the last of which there are `last` groups.
+    fn turns(&self, begin: usize, count: usize, last: usize) -> Turns<'a> {
         let program = self.program;
         let offset = program.group.from.wrapping_mul(begin.cast_signed());
         Turns {
@@ -29,9 +30,51 @@ impl<'a> Shuffle<'a> {
             targets: self.targets,
             at: self.at + begin * program.group.bytes(),
             count,
+            last,
+            outer: self.outer,
             next: self.next,
             distance: self.distance,
         }
+    }
+
+    /// Returns the turns that make all groups, at least as many as a turn has; the last one makes some again.
+    fn all_turns(&self) -> Turns<'a> {
+        let groups = self.program.groups;
+        self.turns(0, div_ceil(self.count, groups), self.count - groups)
+    }
+
+    /// Returns some steps of the outer axis.
+    fn steps(&self, begin: usize, extent: usize) -> Self {
+        let Axis { from, to, .. } = self.outer;
+        let ahead = from.wrapping_mul(begin.cast_signed());
+        Self {
+            source: self.source.wrapping_offset(ahead),
+            at: self.at.wrapping_add_signed(to.wrapping_mul(begin.cast_signed())),
+            next: self.next.wrapping_offset(ahead),
+            outer: Axis { extent, from, to },
+            ..*self
+        }
+    }
+
+    /// Returns the end of the highest window of the turn that begins at a group.
+    fn top(&self, group: usize) -> usize {
+        let &Self { program, ref outer, .. } = self;
+        let others = self.targets.len().saturating_sub(program.pieces);
+        let last = program.apart.max(0).wrapping_mul(others.cast_signed());
+        let last_step = outer.from.max(0).wrapping_mul(outer.extent.cast_signed() - 1);
+        let begin = program.group.from.wrapping_mul(group.cast_signed());
+        let offset = last.wrapping_add(last_step).wrapping_add(begin).wrapping_add(program.high);
+        self.source.wrapping_offset(offset) as usize
+    }
+
+    /// Returns whether whole turns can make each step: they must fill registers, and may read all their windows.
+    fn is_whole(&self) -> bool {
+        let program = self.program;
+        let end = self.readable_end as usize;
+        program.fills_registers()
+            && program.groups <= self.count
+            && self.top(0) <= end
+            && self.top(self.count - program.groups) <= end
     }
 }
 
@@ -56,6 +99,8 @@ pub(super) struct Shuffle<'a> {
     /// Bytes of each target that come before these groups.
     pub at: usize,
     pub count: usize,
+    /// As many groups are made for each step of this axis.
+    pub outer: Axis,
     pub readable_end: *const u8,
     pub next: *const u8,
     /// The prefetch distance: bytes from what is read to what is prefetched meanwhile; if 0, `next` is, by
@@ -114,30 +159,55 @@ impl Call {
     pub(super) unsafe fn copy_runs(&self, runs: &Runs, stages: &mut Stages, next: *const u8) {
         // SAFETY: the caller's promise.
         unsafe {
-            if !self.past {
-                return (self.machine.kernels.copy_runs)(runs);
-            }
-            let are_lines = runs.run.is_multiple_of(LINE_BYTES)
-                && (runs.target as usize | runs.to.unsigned_abs()).is_multiple_of(LINE_BYTES);
-            if runs.run >= LEAST_STREAMED_BYTES || are_lines {
-                return (self.machine.kernels.stream_runs)(runs, next);
-            }
-            if runs.to != runs.run.cast_signed() {
-                return (self.machine.kernels.copy_runs)(runs);
-            }
+            let &Runs { run, count, outer, .. } = runs;
             let kernels = self.machine.kernels;
-            let some = div(stages.divide(1, kernels), runs.run).max(1);
-            let (mut done, mut next) = (0, next);
-            while done < runs.count {
-                let count = some.min(runs.count - done);
-                let source =
-                    runs.source.wrapping_offset(runs.from.wrapping_mul(done.cast_signed()));
-                let target = stages.room(0, runs.target.wrapping_add(done * runs.run), kernels);
-                (kernels.copy_runs)(&Runs { source, target, count, ..*runs });
-                stages.push(0, runs.run * count, next, kernels);
-                next = next.wrapping_add(runs.run * count);
-                done += count;
+            let steps = runs.target as usize | runs.to.unsigned_abs() | outer.to.unsigned_abs();
+            let are_lines = (run | steps).is_multiple_of(LINE_BYTES);
+            let is_streamed = run >= LEAST_STREAMED_BYTES || are_lines;
+            if !self.past || !is_streamed && runs.to != run.cast_signed() {
+                return (kernels.copy_runs)(runs);
             }
+            let room = stages.divide(1, kernels);
+            // Steps that are short and continue each other are joined in a stage, too.
+            let is_joined = !is_streamed && outer.to == (run * count).cast_signed();
+            let together = if is_joined { div(room, run * count).max(1) } else { 1 };
+            let mut done = 0;
+            while done < outer.extent {
+                let some = runs.steps(done, together.min(outer.extent - done));
+                done += together;
+                let next = if done < outer.extent { runs.steps(done, 1).source } else { next };
+                if is_streamed {
+                    (kernels.stream_runs)(&some, next);
+                } else if together > 1 {
+                    self.stage_runs(&some, stages, next);
+                } else {
+                    self.stage_parts(&some, div(room, run).max(1), stages, next);
+                }
+            }
+        }
+    }
+
+    /// Copies runs that follow each other in the target by way of a stage, some at a time.
+    unsafe fn stage_parts(&self, runs: &Runs, some: usize, stages: &mut Stages, next: *const u8) {
+        let (mut done, mut next) = (0, next);
+        while done < runs.count {
+            let count = some.min(runs.count - done);
+            // SAFETY: the caller's promise.
+            unsafe { self.stage_runs(&Runs { count, ..runs.skip(done) }, stages, next) };
+            next = next.wrapping_add(runs.run * count);
+            done += count;
+        }
+    }
+
+    /// Copies runs that follow each other in the target by way of a stage, which has room for them.
+    unsafe fn stage_runs(&self, runs: &Runs, stages: &mut Stages, next: *const u8) {
+        let kernels = self.machine.kernels;
+        let bytes = runs.run * runs.count * runs.outer.extent;
+        // SAFETY: the caller's promise.
+        unsafe {
+            let target = stages.room(0, runs.target, kernels);
+            (kernels.copy_runs)(&Runs { target, ..*runs });
+            stages.push(0, bytes, next, kernels);
         }
     }
 
@@ -163,8 +233,41 @@ impl Call {
         }
     }
 
-    /// Copies the groups of as many pieces as the program makes at a time.
+    /// Copies the groups of as many pieces as the program makes at a time: several steps at once, if they are short.
     unsafe fn shuffle_some(&self, all: &Shuffle<'_>, stages: &mut Stages) {
+        let &Shuffle { program, count, outer, .. } = all;
+        let bytes = count * program.group.bytes();
+        let together = if !self.past {
+            div(BLOCK_BYTES, count * program.group.from.unsigned_abs())
+        } else if outer.to == bytes.cast_signed() {
+            // SAFETY: the caller's promise.
+            div(unsafe { stages.divide(all.targets.len(), self.machine.kernels) }, bytes)
+        } else {
+            1
+        };
+        let mut done = 0;
+        while done < outer.extent {
+            let some = all.steps(done, together.clamp(1, outer.extent - done));
+            done += some.outer.extent;
+            // SAFETY: the caller's promise; whole turns are made.
+            unsafe {
+                if some.outer.extent == 1 || !some.is_whole() {
+                    for step in 0..some.outer.extent {
+                        self.shuffle_step(&some.steps(step, 1), stages);
+                    }
+                } else if self.past {
+                    let bytes = bytes * some.outer.extent;
+                    self.stage_turns(&some.all_turns(), bytes, stages, some.next);
+                } else {
+                    let [through, _] = program.register.shuffle;
+                    through(&some.all_turns());
+                }
+            }
+        }
+    }
+
+    /// Copies the groups of one step.
+    unsafe fn shuffle_step(&self, all: &Shuffle<'_>, stages: &mut Stages) {
         let &Shuffle { program, count, .. } = all;
         let begins = Self::begins(all);
         let begin = begins.start.min(count);
@@ -201,10 +304,7 @@ impl Call {
     /// Returns the groups at which a turn may begin: all its windows must lie within what may be read.
     fn begins(all: &Shuffle<'_>) -> Range<usize> {
         let &Shuffle { program, count, .. } = all;
-        let others = all.targets.len().saturating_sub(program.pieces);
-        let last = program.apart.max(0).wrapping_mul(others.cast_signed());
-        let top = all.source.wrapping_offset(last.wrapping_add(program.high)) as usize;
-        let end = all.readable_end as usize;
+        let (top, end) = (all.top(0), all.readable_end as usize);
         let from = program.group.from;
         if from < 0 {
             // First windows may reach beyond the end; those of groups after the last lie below the input.
@@ -242,13 +342,13 @@ impl Call {
         // SAFETY: the caller's promise.
         unsafe {
             if past {
-                beyond(&all.turns(begin, turns));
+                beyond(&all.turns(begin, turns, made.saturating_sub(program.groups)));
+            } else if fills && turns > 0 {
+                let last = count - program.groups;
+                through(&all.turns(begin, div_ceil(count, program.groups), last));
+                return begin + count;
             } else {
-                through(&all.turns(begin, turns));
-                if fills && made < count && program.groups <= count {
-                    through(&all.turns(begin + count - program.groups, 1));
-                    return begin + count;
-                }
+                through(&all.turns(begin, turns, made.saturating_sub(program.groups)));
             }
         }
         begin + made
@@ -276,24 +376,41 @@ impl Call {
             let left = (begins.end - 1 - done).min(groups.end - 1 - done);
             let turns = (div(left, program.groups) + 1).min(most);
             let some = (turns * program.groups).min(groups.end - done);
-            let mut targets = [null_mut(); MAX_OUTPUTS];
             // SAFETY: the caller's promise, and the stages have room for that many turns.
             unsafe {
-                for (number, (slot, target)) in targets.iter_mut().zip(all.targets).enumerate() {
-                    let target = target.wrapping_add(all.at + done * bytes);
-                    *slot = stages.room(number, target, kernels).wrapping_sub(done * bytes);
-                }
-                let targets = targets.get(..all.targets.len()).unwrap_or_default();
-                let [through, _] = program.register.shuffle;
-                through(&Shuffle { targets, at: 0, ..*all }.turns(done, turns));
-                for number in 0..targets.len() {
-                    stages.push(number, some * bytes, next, kernels);
-                    next = next.wrapping_add(some * bytes);
-                }
+                let turns = all.turns(done, turns, (turns - 1) * program.groups);
+                next = self.stage_turns(&turns, some * bytes, stages, next);
             }
             done += some;
         }
         done
+    }
+
+    /// Runs turns by way of stages, which have room for them, and sends as many bytes to each target. Returns what is
+    /// to be prefetched next.
+    unsafe fn stage_turns(
+        &self,
+        turns: &Turns<'_>,
+        bytes: usize,
+        stages: &mut Stages,
+        mut next: *const u8,
+    ) -> *const u8 {
+        let kernels = self.machine.kernels;
+        let [through, _] = turns.program.register.shuffle;
+        let mut targets = [null_mut(); MAX_OUTPUTS];
+        // SAFETY: the caller's promise.
+        unsafe {
+            for (number, (slot, target)) in targets.iter_mut().zip(turns.targets).enumerate() {
+                *slot = stages.room(number, target.wrapping_add(turns.at), kernels);
+            }
+            let targets = targets.get(..turns.targets.len()).unwrap_or_default();
+            through(&Turns { targets, at: 0, ..*turns });
+            for number in 0..targets.len() {
+                stages.push(number, bytes, next, kernels);
+                next = next.wrapping_add(bytes);
+            }
+        }
+        next
     }
 
     /// Returns how many groups come before all targets begin a line, if they do so together.
@@ -343,7 +460,7 @@ impl Call {
         let [through, by_lines] = self.machine.kernels.transpose(block);
         // SAFETY: the caller's promise.
         unsafe {
-            if self.past && block.rows * block.tile.unit >= 2 * LINE_BYTES && block.begins_lines() {
+            if self.past && block.rows * block.unit >= 2 * LINE_BYTES && block.begins_lines() {
                 through(&block.skip(by_lines(block)));
             } else {
                 through(block);

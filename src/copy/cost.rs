@@ -3,7 +3,7 @@
 use super::call::Call;
 use super::machine::{CYCLE, LEAST_PROGRAM_UNITS, LONGEST_UNIT_BYTES, RUN_COST, STAGE_COST};
 use super::program::{Group, Program};
-use super::tile::Tile;
+use super::tile::units_of_lane;
 use super::vector::{LANE_BYTES, LINE_BYTES};
 use crate::math::div;
 
@@ -94,21 +94,14 @@ pub(super) fn of_program(call: &Call, program: &Program) -> usize {
 }
 
 /// Returns the cost of transposing tiles; `None` if no tile has such units, or there are too few rows or columns.
-pub(super) fn of_transpose(
-    call: &Call,
-    unit: usize,
-    columns: usize,
-    from: isize,
-    rows: usize,
-) -> Option<usize> {
+pub(super) fn of_transpose(call: &Call, unit: usize, columns: usize, rows: usize) -> Option<usize> {
     let register = call.machine.kernels.register;
-    let tile = Tile::new(unit, columns, from).filter(|_| register.window > 0)?;
-    let of_lane = tile.columns();
-    if rows < tile.rows() || 2 * columns < of_lane || columns < 2 {
+    let of_lane = units_of_lane(unit).filter(|_| register.window > 0)?;
+    if rows < of_lane || 2 * columns < of_lane || columns < 2 {
         return None;
     }
     let lanes = if rows * unit >= register.bytes { register.bytes / LANE_BYTES } else { 1 };
-    let loads = of_lane * (lanes + usize::from(tile.merged > 1));
+    let loads = of_lane * lanes;
     let unpacks = of_lane * of_lane.trailing_zeros() as usize;
     let stores = of_lane.min(columns);
     let made = stores * lanes * LANE_BYTES;

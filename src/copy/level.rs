@@ -39,11 +39,9 @@ pub(super) struct Kernels {
     pub copy: unsafe fn(*const u8, *mut u8, usize),
     pub copy_runs: unsafe fn(&Runs),
     pub stream_runs: unsafe fn(&Runs, *const u8),
-    /// By the power of two of a unit's bytes once rows are merged: through the caches, and past them by whole lines.
+    /// By the power of two of a unit's bytes: through the caches, and past them by whole lines.
     /// They return how many rows they have done.
     pub transpose: [[Transpose; 2]; 5],
-    /// The same if rows are merged, for units of 2 to 8 bytes.
-    pub transpose_merged: [[Transpose; 2]; 3],
     /// For elements that share bytes: rows; columns of 4 bits, and of 2.
     pub pack_bits: unsafe fn(&Row, &mut Writer, Range<i64>),
     pub transpose_bits: [unsafe fn(&Columns, &mut Writer); 2],
@@ -55,13 +53,8 @@ pub(super) struct Kernels {
 impl Kernels {
     /// Returns the kernels that transpose this block.
     pub(super) fn transpose(&self, block: &Block<'_>) -> [Transpose; 2] {
-        let power = block.tile.wide().trailing_zeros() as usize;
-        let merged = if block.tile.merged > 1 {
-            self.transpose_merged.get(power.wrapping_sub(1))
-        } else {
-            None
-        };
-        *merged.or(self.transpose.get(power)).unwrap_or(&[tile::by_units; 2])
+        let power = block.unit.trailing_zeros() as usize;
+        *self.transpose.get(power).unwrap_or(&[tile::by_units; 2])
     }
 }
 
@@ -109,16 +102,11 @@ macro_rules! kernels {
             copy_runs,
             stream_runs,
             transpose: [
-                [transpose::<1, 16, false>, by_lines::<1, 16, false>],
-                [transpose::<2, 8, false>, by_lines::<2, 8, false>],
-                [transpose::<4, 4, false>, by_lines::<4, 4, false>],
-                [transpose::<8, 2, false>, by_lines::<8, 2, false>],
-                [transpose::<16, 1, false>, by_lines::<16, 1, false>],
-            ],
-            transpose_merged: [
-                [transpose::<2, 8, true>, by_lines::<2, 8, true>],
-                [transpose::<4, 4, true>, by_lines::<4, 4, true>],
-                [transpose::<8, 2, true>, by_lines::<8, 2, true>],
+                [transpose::<1, 16>, by_lines::<1, 16>],
+                [transpose::<2, 8>, by_lines::<2, 8>],
+                [transpose::<4, 4>, by_lines::<4, 4>],
+                [transpose::<8, 2>, by_lines::<8, 2>],
+                [transpose::<16, 1>, by_lines::<16, 1>],
             ],
             pack_bits: $bits::pack,
             transpose_bits: [$bits::transpose::<16, 4>, $bits::transpose::<32, 2>],
@@ -128,18 +116,18 @@ macro_rules! kernels {
     }};
     (@ by_tiles [$(#[$feature:meta])?]) => {
         $(#[$feature])?
-        unsafe fn transpose<const U: usize, const K: usize, const MERGED: bool>(block: &Block<'_>) -> usize {
+        unsafe fn transpose<const U: usize, const K: usize>(block: &Block<'_>) -> usize {
             // SAFETY: as above.
-            unsafe { tile::transpose::<V, U, K, MERGED>(block) }
+            unsafe { tile::transpose::<V, U, K>(block) }
         }
         $(#[$feature])?
-        unsafe fn by_lines<const U: usize, const K: usize, const MERGED: bool>(block: &Block<'_>) -> usize {
+        unsafe fn by_lines<const U: usize, const K: usize>(block: &Block<'_>) -> usize {
             // SAFETY: as above.
-            unsafe { tile::by_lines::<V, U, K, MERGED>(block) }
+            unsafe { tile::by_lines::<V, U, K>(block) }
         }
     };
     (@ by_units [$(#[$feature:meta])?]) => {
-        unsafe fn transpose<const U: usize, const K: usize, const MERGED: bool>(block: &Block<'_>) -> usize {
+        unsafe fn transpose<const U: usize, const K: usize>(block: &Block<'_>) -> usize {
             // SAFETY: as above.
             unsafe { tile::by_units(block) }
         }

@@ -39,19 +39,14 @@ impl Vector for uint8x16_t {
         }
     }
     #[inline(always)]
-    unsafe fn shuffle(self, index: Self) -> Self {
+    unsafe fn pick(self, index: Self) -> Self {
         // SAFETY: every CPU has the instruction. Indices of no byte give 0.
         unsafe { vqtbl1q_u8(self, index) }
     }
     #[inline(always)]
-    unsafe fn pick(self, index: Self) -> Self {
-        // SAFETY: as for shuffles.
-        unsafe { self.shuffle(index) }
-    }
-    #[inline(always)]
     unsafe fn pick_more(self, window: Self, index: Self) -> Self {
-        // SAFETY: as for shuffles.
-        unsafe { vorrq_u8(self, window.shuffle(index)) }
+        // SAFETY: as above.
+        unsafe { vorrq_u8(self, window.pick(index)) }
     }
     #[inline(always)]
     fn prefetch(at: *const u8) {

@@ -17,6 +17,9 @@ pub(super) struct Axis {
 }
 
 impl Axis {
+    /// The axis of what there is only once.
+    pub(super) const ONE: Self = Self { extent: 1, from: 0, to: 0 };
+
     /// Fills in the addresses of the first steps in the output, at most as many as there are.
     pub(super) fn targets(&self, first: *mut u8, slots: &mut [*mut u8]) {
         let mut target = first;

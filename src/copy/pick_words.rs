@@ -128,33 +128,38 @@ unsafe fn turns<V: Vector, const E: usize, const R: usize>(all: &Turns<'_>) {
     unsafe {
         let picks = &*program.picks.as_ptr().cast::<[[Pick; E]; R]>();
         let index = picks.map(|picks| picks.map(|Pick(index)| V::load(index.as_ptr())));
-        let mut done = 0;
-        while done < all.count {
-            let end = (done + TURNS_OF_SET).min(all.count);
-            let mut piece = all.source.wrapping_offset(from.wrapping_mul(done.cast_signed()));
-            for target in all.targets {
-                let mut row = piece;
-                for turn in done..end {
-                    let mut loaded = [V::load(row); R];
-                    for loaded in loaded.iter_mut().skip(1) {
-                        row = row.wrapping_offset(program.group.from);
-                        *loaded = V::load(row);
-                    }
-                    row = row.wrapping_offset(program.group.from);
-                    let target = target.wrapping_add(all.at + turn * to);
-                    for e in 0..E {
-                        let (first, last) = share_of(e, E, R);
-                        let mut made = loaded[first]
-                            .pick_two(loaded[first + 1], [index[first][e], index[first + 1][e]]);
-                        for r in first + 2..=last {
-                            made = made.pick_more(loaded[r], index[r][e]);
+        for number in 0..all.stretches::<false>() {
+            let (source, begin, count) = all.stretch::<false>(number);
+            let mut done = 0;
+            while done < count {
+                let end = (done + TURNS_OF_SET).min(count);
+                let mut piece = source.wrapping_offset(from.wrapping_mul(done.cast_signed()));
+                for target in all.targets {
+                    let mut row = piece;
+                    for turn in done..end {
+                        let mut loaded = [V::load(row); R];
+                        for loaded in loaded.iter_mut().skip(1) {
+                            row = row.wrapping_offset(program.group.from);
+                            *loaded = V::load(row);
                         }
-                        made.store(target.wrapping_add(e * V::BYTES));
+                        row = row.wrapping_offset(program.group.from);
+                        let target = target.wrapping_add(begin + turn * to);
+                        for e in 0..E {
+                            let (first, last) = share_of(e, E, R);
+                            let mut made = loaded[first].pick_two(
+                                loaded[first + 1],
+                                [index[first][e], index[first + 1][e]],
+                            );
+                            for r in first + 2..=last {
+                                made = made.pick_more(loaded[r], index[r][e]);
+                            }
+                            made.store(target.wrapping_add(e * V::BYTES));
+                        }
                     }
+                    piece = piece.wrapping_offset(program.apart);
                 }
-                piece = piece.wrapping_offset(program.apart);
+                done = end;
             }
-            done = end;
         }
     }
 }

@@ -11,7 +11,7 @@ use super::nest::{Axis, Nest};
 use super::program::{Group, Program};
 use super::runs::Runs;
 use super::stage::Stages;
-use super::tile::{Block, Tile, MAX_COLUMNS};
+use super::tile::{Block, MAX_COLUMNS};
 use super::vector::LINE_BYTES;
 use crate::math::{div, next_multiple};
 use core::ptr::null_mut;
@@ -49,8 +49,7 @@ impl Choice {
         let mut columns = 1;
         if let Some(crossing) = nest.axes().iter().take(outer).position(is_crossing) {
             columns = nest.axes().get(crossing).map_or(0, |axis| axis.extent);
-            choice.costs.transpose =
-                cost::of_transpose(call, unit, columns, inner.from, inner.extent);
+            choice.costs.transpose = cost::of_transpose(call, unit, columns, inner.extent);
             choice.crossing = crossing;
             choice.by_columns = columns <= MAX_COLUMNS && inner.extent >= MANY_ROWS;
         }
@@ -85,7 +84,9 @@ fn group_of(nest: &Nest) -> (Group, usize, usize) {
     };
     let bytes = unit * inner.extent;
     if let [.., outer, inner] = *nest.axes() {
-        if bytes <= LONGEST_GROUP_BYTES && outer.to == bytes.cast_signed() {
+        // Longer groups are rows of turns, unless few of them make whole lines.
+        let is_short = bytes < LINE_BYTES || bytes.is_multiple_of(LINE_BYTES / 2);
+        if is_short && bytes <= LONGEST_GROUP_BYTES && outer.to == bytes.cast_signed() {
             let group = Group { unit, units: inner.extent, apart: inner.from, from: outer.from };
             return (group, 2, div(nest.bytes(), bytes));
         }
@@ -131,13 +132,13 @@ impl Mover<'_> {
         let run = nest.unit;
         let inner = nest.pop();
         let (call, stages) = (self.call, &mut *self.stages);
-        by_blocks(nest, inner, 1, |source, target, along| {
+        by_blocks(nest, inner, (1, call), |source, target, along, outer| {
             let Axis { extent: count, from, to } = along;
             let readable_end = call.readable_end(source, count, from, run);
             let next = source.wrapping_offset(from.wrapping_mul(count.cast_signed()));
             // SAFETY: the caller's promise.
             unsafe {
-                let runs = Runs { source, target, run, count, from, to, readable_end };
+                let runs = Runs { source, target, run, count, from, to, outer, readable_end };
                 call.copy_runs(&runs, stages, next);
             };
         });
@@ -164,15 +165,24 @@ impl Mover<'_> {
                 (PREFETCH_BYTES / program.from().unsigned_abs().max(1)).cast_signed() + 1,
             ),
         };
-        by_blocks(nest, inner, program.groups, |source, target, along| {
+        by_blocks(nest, inner, (program.groups, call), |source, target, along, outer| {
             let Axis { extent: count, from, .. } = along;
             let readable_end = call.readable_end(source, count, from, reach);
             let next = source.wrapping_offset(from.wrapping_mul(count.cast_signed()));
             let mut targets = [null_mut(); MAX_COLUMNS];
             columns.targets(target, &mut targets);
             let targets = targets.get(..columns.extent).unwrap_or_default();
-            let shuffle =
-                Shuffle { program, source, targets, at: 0, count, readable_end, next, distance };
+            let shuffle = Shuffle {
+                program,
+                source,
+                targets,
+                at: 0,
+                count,
+                outer,
+                readable_end,
+                next,
+                distance,
+            };
             // SAFETY: the caller's promise.
             unsafe { call.shuffle(&shuffle, stages) };
         });
@@ -214,12 +224,11 @@ impl Mover<'_> {
                         .wrapping_offset(rows.from.wrapping_mul(row.cast_signed()))
                         .wrapping_add(column * unit);
                     let targets = targets.get(..count).unwrap_or_default();
-                    let Some(tile) = Tile::new(unit, count, rows.from) else { return };
                     let readable_end = call.readable_end(source, some, rows.from, count * unit);
                     let (from, rows, at) = (rows.from, some, row * unit);
                     // SAFETY: the caller's promise.
                     unsafe {
-                        let block = Block { source, from, rows, targets, at, readable_end, tile };
+                        let block = Block { source, unit, from, rows, targets, at, readable_end };
                         call.transpose(&block);
                     };
                     column += count;
@@ -240,15 +249,18 @@ fn columns_of(left: usize, unit: usize) -> usize {
     }
 }
 
-/// Calls `visit` for all steps of a nest's axes: with the inner axis, or block by block if others share its lines.
+/// Calls `visit` for all steps of a nest's axes: with the inner axis and the next one outward; or only with the inner
+/// one, block by block if others share its lines.
 #[inline(always)]
 fn by_blocks(
     nest: &mut Nest,
     inner: Axis,
-    granule: usize,
-    mut visit: impl FnMut(*const u8, *mut u8, Axis),
+    (granule, call): (usize, &Call),
+    mut visit: impl FnMut(*const u8, *mut u8, Axis, Axis),
 ) {
     let shared = nest.order_by_lines();
+    let has_outer = shared == 0 && !call.has_holes && !nest.axes().is_empty();
+    let outer = if has_outer { nest.pop() } else { Axis::ONE };
     let step = inner.from.unsigned_abs().max(1);
     let block = if shared > 0 { next_multiple(BLOCK_BYTES / step, granule) } else { inner.extent };
     let block = block.max(granule);
@@ -262,6 +274,7 @@ fn by_blocks(
                 source.wrapping_offset(from),
                 target.wrapping_offset(to),
                 Axis { extent, ..inner },
+                outer,
             );
         });
         begin += extent;

@@ -15,7 +15,7 @@ use super::nest::{Axis, Nest};
 use super::program::{Group, Program};
 use super::runs::Runs;
 use super::stage::Stages;
-use super::tile::{Block, Tile, MAX_COLUMNS};
+use super::tile::{Block, MAX_COLUMNS};
 use super::vector::LINE_BYTES;
 use crate::math::{div, div_rem, isize_of, next_multiple};
 use crate::parts::{Iter, Part, Transfer};
@@ -152,6 +152,20 @@ impl Rows {
         (source.wrapping_offset(self.row.from.wrapping_mul(within.cast_signed())), extent - within)
     }
 
+    /// Returns the axis outward of rows, with as many of its steps as are whole within `count` rows from one on. There is
+    /// only one step past the caches, or where pages may lie between rows.
+    fn whole_steps(&self, row: usize, count: usize) -> Axis {
+        let (step, within) = div_rem(row, self.row.extent.max(1));
+        let Some(outer) = self.outer.axes().last() else { return Axis::ONE };
+        let left = outer.extent - div_rem(step, outer.extent.max(1)).1;
+        let extent = div(count, self.row.extent).min(left);
+        if within == 0 && extent > 1 && !self.call.past && !self.call.has_holes {
+            Axis { extent, ..*outer }
+        } else {
+            Axis::ONE
+        }
+    }
+
     /// Returns whether rows leave no gaps if a band has `bytes` bytes of each.
     fn is_dense(&self, bytes: usize) -> bool {
         self.row.from.unsigned_abs() <= bytes + LINE_BYTES
@@ -195,13 +209,19 @@ impl Rows {
             let (mut row, mut equal) = (rows.start, 0..rows.start);
             while row < rows.end {
                 let (source, left) = self.source_at(row);
-                if row == equal.end {
+                if row >= equal.end {
                     equal = row..(row + left).min(rows.end);
                 }
-                let end = (row + block).min(equal.end);
+                let steps = self.whole_steps(row, block.min(rows.end - row));
+                let end = if steps.extent > 1 {
+                    row + self.row.extent * steps.extent
+                } else {
+                    (row + block).min(equal.end)
+                };
                 let next = if end < rows.end { self.source_at(end).0 } else { source };
+                let (some, place) = (row..end, (source, next));
                 // SAFETY: the caller's promise.
-                unsafe { self.copy_block(&bands, &mut stages, source, row..end, &equal, next) };
+                unsafe { self.copy_block(&bands, &mut stages, place, (some, steps), &equal) };
                 row = end;
             }
         }
@@ -240,7 +260,7 @@ impl Rows {
         (row + units_to_line(first + row * run, run).unwrap_or(0)).min(equal.end)
     }
 
-    /// Copies the runs of all bands in a block of rows.
+    /// Copies the runs of all bands in a block of rows: those of one step of the outer axis, or of several whole steps.
     ///
     /// # Safety
     /// As [`Rows::copy`].
@@ -248,10 +268,9 @@ impl Rows {
         &self,
         bands: &Bands<'_>,
         stages: &mut Stages,
-        source: *const u8,
-        rows: Range<usize>,
+        (source, next): (*const u8, *const u8),
+        (rows, steps): (Range<usize>, Axis),
         equal: &Range<usize>,
-        next: *const u8,
     ) {
         let from = self.row.from;
         // Long runs first: they fetch the lines that they share with short ones.
@@ -264,10 +283,11 @@ impl Rows {
                 [rows.start, rows.end].map(|row| self.boundary(row, equal, run, targets));
             let ahead = from.wrapping_mul((begin - rows.start).cast_signed());
             let source = source.wrapping_offset(offset.wrapping_add(ahead));
-            let (count, left) = (end - begin, equal.end - begin);
+            let (count, left) = (div(end - begin, steps.extent), equal.end.saturating_sub(begin));
             if count == 0 {
                 continue;
             }
+            let outer = Axis { to: (count * run).cast_signed(), ..steps };
             let readable_end = if self.call.is_far(apart) {
                 null()
             } else {
@@ -299,16 +319,28 @@ impl Rows {
                             at,
                             count,
                             readable_end,
+                            outer,
                             next,
                             distance: 0,
                         };
                         self.call.shuffle(&shuffle, stages);
                     }
                     Method::Transpose => {
-                        let Some(tile) = Tile::new(run, targets.len(), from) else { continue };
-                        let block =
-                            Block { source, from, rows: count, targets, at, readable_end, tile };
-                        self.call.transpose(&block);
+                        let (rows, unit) = (count, run);
+                        for step in 0..steps.extent {
+                            let ahead = steps.from.wrapping_mul(step.cast_signed());
+                            let (source, at) =
+                                (source.wrapping_offset(ahead), at + step * rows * unit);
+                            self.call.transpose(&Block {
+                                source,
+                                unit,
+                                from,
+                                rows,
+                                targets,
+                                at,
+                                readable_end,
+                            });
+                        }
                     }
                     Method::Runs => {
                         for (number, target) in targets.iter().enumerate() {
@@ -324,7 +356,8 @@ impl Rows {
                             let next = next.wrapping_offset(offset_of_next);
                             let source = source.wrapping_offset(offset);
                             let (target, to) = (target.wrapping_add(at), run.cast_signed());
-                            let runs = Runs { source, target, run, count, from, to, readable_end };
+                            let runs =
+                                Runs { source, target, run, count, from, to, outer, readable_end };
                             self.call.copy_runs(&runs, stages, next);
                         }
                     }
@@ -424,11 +457,8 @@ impl<'a> Bands<'a> {
 fn costs_of(rows: &Rows, band: &Band, program: &mut Program) -> Costs {
     let (call, columns, from) = (&rows.call, band.targets.len(), rows.row.from);
     let are_beside = band.apart == band.run.cast_signed();
-    let transpose = if are_beside {
-        cost::of_transpose(call, band.run, columns, from, rows.count)
-    } else {
-        None
-    };
+    let transpose =
+        if are_beside { cost::of_transpose(call, band.run, columns, rows.count) } else { None };
     let runs = cost::of_runs(call, band.run, true);
     let mut costs = Costs { runs, shuffle: None, transpose };
     costs.shuffle = if program.groups == 0 {

@@ -3,13 +3,15 @@
 //! # Safety
 //! For everything unsafe here: the runs must be readable and writable, and the CPU must have the features of the level.
 
+use super::nest::Axis;
 use super::opaque::opaque;
 use super::vector::{Vector, LANE_BYTES, LINE_BYTES};
 
 /// Runs of at least this length are first aligned in the target, and copied four registers at a time.
 const ALIGNED_RUN_BYTES: usize = 512;
 
-/// `count` runs of `run` bytes, which begin `from` bytes apart in the source and `to` bytes apart in the target.
+/// `count` runs of `run` bytes, which begin `from` bytes apart in the source and `to` bytes apart in the target; and as
+/// many for each further step of an outer axis.
 #[derive(Clone, Copy)]
 pub(super) struct Runs {
     pub source: *const u8,
@@ -18,6 +20,7 @@ pub(super) struct Runs {
     pub count: usize,
     pub from: isize,
     pub to: isize,
+    pub outer: Axis,
     /// The end of what may be read. Before it, short runs are copied by whole registers.
     pub readable_end: *const u8,
 }
@@ -25,11 +28,23 @@ pub(super) struct Runs {
 impl Runs {
     /// Returns a single run.
     pub(super) fn one(source: *const u8, target: *mut u8, run: usize) -> Self {
-        Self { source, target, run, count: 1, from: 0, to: 0, readable_end: source }
+        let (outer, readable_end) = (Axis::ONE, source);
+        Self { source, target, run, count: 1, from: 0, to: 0, outer, readable_end }
+    }
+
+    /// Returns some steps of the outer axis.
+    pub(super) fn steps(&self, begin: usize, extent: usize) -> Self {
+        let Axis { from, to, .. } = self.outer;
+        Self {
+            source: self.source.wrapping_offset(from.wrapping_mul(begin.cast_signed())),
+            target: self.target.wrapping_offset(to.wrapping_mul(begin.cast_signed())),
+            outer: Axis { extent, from, to },
+            ..*self
+        }
     }
 
     /// Returns the runs without the first ones.
-    fn skip(&self, done: usize) -> Self {
+    pub(super) fn skip(&self, done: usize) -> Self {
         let steps = done.cast_signed();
         Self {
             source: self.source.wrapping_offset(self.from.wrapping_mul(steps)),
@@ -170,6 +185,15 @@ pub(super) unsafe fn copy<V: Vector>(source: *const u8, target: *mut u8, bytes: 
 /// lies behind it.
 #[inline(always)]
 pub(super) unsafe fn copy_runs<V: Vector>(runs: &Runs) {
+    for step in 0..runs.outer.extent {
+        // SAFETY: the caller's promise.
+        unsafe { copy_step::<V>(&runs.steps(step, 1)) };
+    }
+}
+
+/// Copies the runs of a step of the outer axis.
+#[inline(always)]
+unsafe fn copy_step<V: Vector>(runs: &Runs) {
     // SAFETY: the caller's promise.
     unsafe {
         if runs.to == runs.run.cast_signed() && runs.count > 4 {

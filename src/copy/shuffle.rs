@@ -6,6 +6,7 @@
 //! whole lines, and a fence must follow.
 
 use super::machine::TURNS_OF_SET;
+use super::nest::Axis;
 use super::picks::Pick;
 use super::program::{Program, Set};
 use super::vector::Vector;
@@ -20,11 +21,54 @@ pub(super) struct Turns<'a> {
     /// Bytes of each target that come before these turns.
     pub at: usize,
     pub count: usize,
+    /// The groups before the last turn, which may make some again. Past the caches it makes none again.
+    pub last: usize,
+    /// As many turns are made for each step of this axis. Past the caches it has only one.
+    pub outer: Axis,
     /// What is read next. Programs of several sets, which read lines out of order, prefetch as many bytes of it as they
     /// send past the caches; where lines are read in order, CPUs know what comes next.
     pub next: *const u8,
     /// The prefetch distance, from each window; if 0, `next` is, as said there.
     pub distance: isize,
+}
+
+impl Turns<'_> {
+    /// Returns where some turns begin in the source and in the targets, and how many follow each other from there: of
+    /// each step all but the last, and then the last one. Past the caches all of them follow each other.
+    #[inline(always)]
+    pub(super) fn stretch<const PAST: bool>(&self, number: usize) -> (*const u8, usize, usize) {
+        let (step, is_last) = (number / 2, number % 2 == 1);
+        let from = self.outer.from.wrapping_mul(step.cast_signed());
+        let (source, at) =
+            (self.source.wrapping_offset(from), self.at + self.outer.to.unsigned_abs() * step);
+        if PAST {
+            return (source, at, self.count);
+        }
+        if !is_last {
+            return (source, at, self.count.saturating_sub(1));
+        }
+        let group = self.program.group;
+        let last = group.from.wrapping_mul(self.last.cast_signed());
+        (source.wrapping_offset(last), at + self.last * group.bytes(), self.count.min(1))
+    }
+
+    /// Returns the number of stretches.
+    #[inline(always)]
+    pub(super) fn stretches<const PAST: bool>(&self) -> usize {
+        if PAST {
+            1
+        } else {
+            2 * self.outer.extent
+        }
+    }
+
+    /// Returns some of the turns, which follow each other.
+    #[inline(always)]
+    fn some(&self, first: usize, count: usize) -> Self {
+        let from = self.program.from().wrapping_mul(first.cast_signed());
+        let at = self.at + self.program.bytes() * first;
+        Self { source: self.source.wrapping_offset(from), at, count, ..*self }
+    }
 }
 
 /// Does nothing, for levels that have no programs.
@@ -45,13 +89,15 @@ pub(super) unsafe fn run<V: Vector, const PAST: bool>(all: &Turns<'_>) {
         return; // there are no programs
     }
     let (sets, mut next) = (all.program.sets(), all.next);
-    let each = if PAST && sets.len() > 1 { TURNS_OF_SET } else { all.count.max(1) };
+    let is_in_turns = PAST && sets.len() > 1;
+    let each = if is_in_turns { TURNS_OF_SET } else { all.count.max(1) };
     let mut done = 0;
     while done < all.count {
+        let some = if is_in_turns { all.some(done, each.min(all.count - done)) } else { *all };
         for number in 0..sets.len() {
             let Some(set) = sets.get(sets.len() - 1 - number) else { continue };
             // SAFETY: the caller's promise.
-            next = unsafe { any_set::<V, PAST>(all, set, done, each.min(all.count - done), next) };
+            next = unsafe { any_set::<V, PAST>(&some, set, next) };
         }
         done += each;
     }
@@ -62,14 +108,12 @@ pub(super) unsafe fn run<V: Vector, const PAST: bool>(all: &Turns<'_>) {
 unsafe fn any_set<V: Vector, const PAST: bool>(
     all: &Turns<'_>,
     set: &Set,
-    first: usize,
-    turns: usize,
     next: *const u8,
 ) -> *const u8 {
     macro_rules! one_of {
         ($($outputs:literal: $($windows:literal)*;)*) => {
             match (set.outputs, set.windows) {
-                $($(($outputs, $windows) => one_set::<V, PAST, $outputs, $windows>(all, set, first, turns, next),)*)*
+                $($(($outputs, $windows) => one_set::<V, PAST, $outputs, $windows>(all, set, next),)*)*
                 _ => next,
             }
         };
@@ -92,13 +136,10 @@ unsafe fn any_set<V: Vector, const PAST: bool>(
 unsafe fn one_set<V: Vector, const PAST: bool, const E: usize, const R: usize>(
     all: &Turns<'_>,
     set: &Set,
-    first: usize,
-    turns: usize,
     mut next: *const u8,
 ) -> *const u8 {
     let program = all.program;
     let (from, to) = (program.from(), program.bytes());
-    let mut source = all.source.wrapping_offset(from.wrapping_mul(first.cast_signed()));
     // SAFETY: the set has that many windows and picks; the caller's promise.
     unsafe {
         let picks = &*program.picks.as_ptr().wrapping_add(set.first_pick).cast::<[[Pick; E]; R]>();
@@ -106,39 +147,44 @@ unsafe fn one_set<V: Vector, const PAST: bool, const E: usize, const R: usize>(
             *program.windows.as_ptr().wrapping_add(set.first_window).cast::<[[isize; 2]; R]>();
         let index = picks.map(|picks| picks.map(|Pick(index)| V::load(index.as_ptr())));
         let targets = targets_of::<V, E>(all, set);
-        let mut at = first * to;
-        for _ in 0..turns {
-            if PAST && all.distance != 0 {
-                for [window, _] in windows {
-                    V::prefetch_later(source.wrapping_offset(window.wrapping_add(all.distance)));
-                }
-            }
-            let mut loaded = [V::load_window(source, windows[0]); R];
-            for r in 1..R {
-                loaded[r] = V::load_window(source, windows[r]);
-            }
-            for e in 0..E {
-                let mut made = if R == 1 {
-                    loaded[0].pick(index[0][e])
-                } else {
-                    loaded[0].pick_two(loaded[R.min(2) - 1], [index[0][e], index[R.min(2) - 1][e]])
-                };
-                for r in 2..R {
-                    made = made.pick_more(loaded[r], index[r][e]);
-                }
-                let target = targets[e].wrapping_add(at);
-                if PAST {
-                    made.stream(target);
-                    if all.distance == 0 && program.set_count > 1 {
-                        V::prefetch_later(next);
-                        next = next.wrapping_add(V::BYTES);
+        for number in 0..all.stretches::<PAST>() {
+            let (mut source, mut at, count) = all.stretch::<PAST>(number);
+            for _ in 0..count {
+                if PAST && all.distance != 0 {
+                    for [window, _] in windows {
+                        V::prefetch_later(
+                            source.wrapping_offset(window.wrapping_add(all.distance)),
+                        );
                     }
-                } else {
-                    made.store(target);
                 }
+                let mut loaded = [V::load_window(source, windows[0]); R];
+                for r in 1..R {
+                    loaded[r] = V::load_window(source, windows[r]);
+                }
+                for e in 0..E {
+                    let mut made = if R == 1 {
+                        loaded[0].pick(index[0][e])
+                    } else {
+                        loaded[0]
+                            .pick_two(loaded[R.min(2) - 1], [index[0][e], index[R.min(2) - 1][e]])
+                    };
+                    for r in 2..R {
+                        made = made.pick_more(loaded[r], index[r][e]);
+                    }
+                    let target = targets[e].wrapping_add(at);
+                    if PAST {
+                        made.stream(target);
+                        if all.distance == 0 && program.set_count > 1 {
+                            V::prefetch_later(next);
+                            next = next.wrapping_add(V::BYTES);
+                        }
+                    } else {
+                        made.store(target);
+                    }
+                }
+                at += to;
+                source = source.wrapping_offset(from);
             }
-            at += to;
-            source = source.wrapping_offset(from);
         }
     }
     next
@@ -151,7 +197,7 @@ unsafe fn one_set<V: Vector, const PAST: bool, const E: usize, const R: usize>(
 #[inline(always)]
 unsafe fn targets_of<V: Vector, const E: usize>(all: &Turns<'_>, set: &Set) -> [*mut u8; E] {
     let (pieces, registers) = if all.program.pieces > 1 { (1, 0) } else { (0, V::BYTES) };
-    let at = all.at + set.register * V::BYTES;
+    let at = set.register * V::BYTES;
     let mut targets = [core::ptr::null_mut(); E];
     for (number, slot) in targets.iter_mut().enumerate() {
         // SAFETY: the caller's promise.
@@ -166,6 +212,7 @@ unsafe fn targets_of<V: Vector, const E: usize>(all: &Turns<'_>, set: &Set) -> [
 mod tests {
     use super::super::level::kernels_of;
     use super::super::machine::levels;
+    use super::super::nest::Axis;
     use super::super::program::{Group, Program};
     use super::Turns;
     use std::ptr::null;
@@ -249,6 +296,8 @@ mod tests {
                     targets,
                     at: 0,
                     count: turns,
+                    last: turns.saturating_sub(1) * program.groups,
+                    outer: Axis::ONE,
                     next: null(),
                     distance: 0,
                 });

@@ -4,9 +4,6 @@
 //! its rows with the second, unit by unit, once for each power of two, transposes it. Each lane of a register has a
 //! square of its own, of the rows that follow, so that a register ends up with units that are contiguous in a column.
 //!
-//! If rows are so short that a lane holds several, a shuffle first puts the units of each column together, which from
-//! then on count as one wider unit.
-//!
 //! # Safety
 //! For everything unsafe here: the units must be readable and writable, and the CPU must have the features of the
 //! level. A fence must follow what goes past the caches.
@@ -14,7 +11,7 @@
 use super::machine::PREFETCH_BYTES;
 use super::opaque::opaque;
 use super::vector::{Vector, LANE_BYTES, LINE_BYTES};
-use crate::math::{div, div_ceil, div_rem};
+use crate::math::{div, div_ceil};
 use core::mem::MaybeUninit;
 
 /// The most columns of a block.
@@ -26,6 +23,8 @@ const MAX_LANES: usize = LINE_BYTES / LANE_BYTES;
 #[derive(Clone, Copy)]
 pub(super) struct Block<'a> {
     pub source: *const u8,
+    /// Bytes of a unit, of which a lane holds a whole number.
+    pub unit: usize,
     pub from: isize,
     pub rows: usize,
     pub targets: &'a [*mut u8],
@@ -33,55 +32,11 @@ pub(super) struct Block<'a> {
     pub at: usize,
     /// The end of what may be read.
     pub readable_end: *const u8,
-    pub tile: Tile,
 }
 
-/// How units fill lanes: `unit` bytes each, of `merged` rows at a time, which if several are shuffled into `order`.
-#[derive(Clone, Copy)]
-pub(super) struct Tile {
-    pub unit: usize,
-    pub merged: usize,
-    order: [u8; LANE_BYTES],
-}
-
-impl Tile {
-    /// Returns the tile for this many columns of rows `from` bytes apart; `None` if no lane holds units of this size.
-    pub(super) fn new(unit: usize, columns: usize, from: isize) -> Option<Self> {
-        if !matches!(unit, 1 | 2 | 4 | 8 | 16) {
-            return None;
-        }
-        let mut tile = Self { unit, merged: 1, order: [0; LANE_BYTES] };
-        let row = columns * unit;
-        while from > 0 && 2 * tile.merged * columns.next_power_of_two() * unit <= LANE_BYTES {
-            let rows = 2 * tile.merged - 1;
-            if rows.saturating_mul(from.unsigned_abs()).saturating_add(row) > LANE_BYTES {
-                break;
-            }
-            tile.merged *= 2;
-        }
-        for (at, slot) in tile.order.iter_mut().enumerate() {
-            let (column, within) = div_rem(at, unit * tile.merged);
-            let (row, byte) = div_rem(within, unit);
-            let from = row * from.unsigned_abs() + column * unit + byte;
-            *slot = if from < LANE_BYTES { from.to_le_bytes()[0] } else { 0 };
-        }
-        Some(tile)
-    }
-
-    /// Returns the bytes of a unit once rows are merged.
-    pub(super) fn wide(&self) -> usize {
-        self.unit * self.merged
-    }
-
-    /// Returns the columns of a lane.
-    pub(super) fn columns(&self) -> usize {
-        LANE_BYTES / self.wide().max(1)
-    }
-
-    /// Returns the rows that fill a lane of every column.
-    pub(super) fn rows(&self) -> usize {
-        self.columns() * self.merged
-    }
+/// Returns how many units of this size fill a lane; `None` if none do.
+pub(super) fn units_of_lane(unit: usize) -> Option<usize> {
+    matches!(unit, 1 | 2 | 4 | 8 | 16).then(|| div(LANE_BYTES, unit))
 }
 
 impl Block<'_> {
@@ -94,7 +49,7 @@ impl Block<'_> {
         Self {
             source: self.row(rows),
             rows: self.rows - rows,
-            at: self.at + rows * self.tile.unit,
+            at: self.at + rows * self.unit,
             ..*self
         }
     }
@@ -111,20 +66,19 @@ impl Block<'_> {
 
     /// Returns how many of the first rows can be read by whole lanes, if rows are shorter than that.
     fn readable_rows(&self) -> usize {
-        if self.targets.len() >= self.tile.columns() && self.tile.merged == 1 {
+        if self.targets.len() * self.unit >= LANE_BYTES {
             return self.rows;
         }
-        let merged = self.tile.merged;
         let room =
             (self.readable_end as usize).saturating_sub(self.source as usize + LANE_BYTES - 1);
         if room == 0 {
             return 0;
         }
         let lanes = match self.from {
-            1.. => div_ceil(room, self.from.unsigned_abs() * merged),
+            1.. => div_ceil(room, self.from.unsigned_abs()),
             _ => usize::MAX,
         };
-        lanes.min(div(self.rows, merged)) * merged
+        lanes.min(self.rows)
     }
 }
 
@@ -149,7 +103,7 @@ pub(super) unsafe fn by_units(block: &Block<'_>) -> usize {
     }
     // SAFETY: the caller's promise.
     unsafe {
-        match block.tile.unit {
+        match block.unit {
             1 => units!(1),
             2 => units!(2),
             4 => units!(4),
@@ -160,31 +114,30 @@ pub(super) unsafe fn by_units(block: &Block<'_>) -> usize {
     block.rows
 }
 
-/// Transposes a block in registers. `U` is the bytes of a unit once rows are merged, `K` the columns of a lane. The
-/// last rows are done together with some that are done already; what is too little for a register is done by single
+/// Transposes a block in registers. `U` is the bytes of a unit, `K` the columns of a lane. The last rows are done together with some that are done already; what is too little for a register is done by single
 /// lanes, and what is too little for those, unit by unit.
 ///
 /// # Safety
 /// As the module says.
 #[inline(always)]
-pub(super) unsafe fn transpose<V: Vector, const U: usize, const K: usize, const MERGED: bool>(
+pub(super) unsafe fn transpose<V: Vector, const U: usize, const K: usize>(
     block: &Block<'_>,
 ) -> usize {
     let rows = block.readable_rows();
-    let (each, lane) = (V::BYTES / U * block.tile.merged, K * block.tile.merged);
+    let each = V::BYTES / U;
     let is_whole = rows == block.rows;
     let mut done = 0;
     // SAFETY: within the block.
     unsafe {
         while rows >= each && (done + each <= rows || (is_whole && done < rows)) {
             let begin = done.min(rows - each);
-            row_of_tiles::<V, U, K, MERGED>(&block.skip(begin));
+            row_of_tiles::<V, U, K>(&block.skip(begin));
             done = begin + each;
         }
-        while rows >= lane && (rows - done >= lane || (rows < each && done < rows)) {
-            let begin = done.min(rows - lane);
-            row_of_tiles::<V::Lane, U, K, MERGED>(&block.skip(begin));
-            done = begin + lane;
+        while rows >= K && (rows - done >= K || (rows < each && done < rows)) {
+            let begin = done.min(rows - K);
+            row_of_lanes::<V, U, K>(&block.skip(begin));
+            done = begin + K;
         }
         if done < block.rows {
             by_units(&block.skip(done));
@@ -195,25 +148,60 @@ pub(super) unsafe fn transpose<V: Vector, const U: usize, const K: usize, const 
 
 /// Transposes as many rows as a register takes, in all columns.
 #[inline(always)]
-unsafe fn row_of_tiles<V: Vector, const U: usize, const K: usize, const MERGED: bool>(
-    block: &Block<'_>,
-) {
+unsafe fn row_of_tiles<V: Vector, const U: usize, const K: usize>(block: &Block<'_>) {
     let mut column = 0;
     while column < block.targets.len() {
         // SAFETY: within the block, or what has been found readable.
-        column = unsafe { any_tile::<V, U, K, MERGED, false>(block, column) };
+        column = unsafe { any_tile::<V, U, K, false>(block, column) };
+    }
+}
+
+/// Transposes as many rows as a lane takes, in all columns.
+#[inline(always)]
+unsafe fn row_of_lanes<V: Vector, const U: usize, const K: usize>(block: &Block<'_>) {
+    let each = V::BYTES / U;
+    let mut column = 0;
+    // SAFETY: within the block, or what has been found readable.
+    unsafe {
+        while V::BYTES > LANE_BYTES && column + each <= block.targets.len() {
+            tile_of_lanes::<V, U, K>(block, column);
+            column += each;
+        }
+        while column < block.targets.len() {
+            column = any_tile::<V::Lane, U, K, false>(block, column);
+        }
+    }
+}
+
+/// Transposes the columns of a register in a few rows: each lane has columns of its own.
+#[inline(always)]
+unsafe fn tile_of_lanes<V: Vector, const U: usize, const K: usize>(
+    block: &Block<'_>,
+    column: usize,
+) {
+    let lanes = V::BYTES / LANE_BYTES;
+    let mut made = MaybeUninit::<[V; K]>::uninit();
+    // SAFETY: the caller's promise.
+    unsafe {
+        let mut next = block.source.wrapping_add(column * U);
+        let mut rows = [V::load(next); K];
+        for row in rows.iter_mut().skip(1) {
+            next = next.wrapping_offset(block.from);
+            *row = V::load(next);
+        }
+        let made = made.write(transpose_squares::<V, U, K>(rows)).as_ptr().cast::<V::Lane>();
+        for lane in 0..lanes {
+            for number in 0..K {
+                let made = made.add(number * lanes + lane).read();
+                put::<V::Lane, false>(&[made], block, column + lane * K + number);
+            }
+        }
     }
 }
 
 /// Transposes the columns of a register, or of a lane, the last ones with some that are done. Returns the next column.
 #[inline(always)]
-unsafe fn any_tile<
-    V: Vector,
-    const U: usize,
-    const K: usize,
-    const MERGED: bool,
-    const PAST: bool,
->(
+unsafe fn any_tile<V: Vector, const U: usize, const K: usize, const PAST: bool>(
     block: &Block<'_>,
     column: usize,
 ) -> usize {
@@ -222,12 +210,12 @@ unsafe fn any_tile<
     unsafe {
         // Half lines that are sent past the caches wait for their other half, and only few can.
         let is_wide = V::BYTES == LINE_BYTES || (V::BYTES > LANE_BYTES && !PAST);
-        if is_wide && !MERGED && column + V::BYTES / U <= columns {
+        if is_wide && column + V::BYTES / U <= columns {
             wide_tile::<V, U, K, PAST>(block, column);
             return column + V::BYTES / U;
         }
         let begin = column.min(columns.saturating_sub(K));
-        tile::<V, U, K, MERGED, PAST>(block, begin);
+        tile::<V, U, K, PAST>(block, begin);
         begin + K
     }
 }
@@ -283,26 +271,19 @@ unsafe fn put<V: Vector, const PAST: bool>(made: &[V], block: &Block<'_>, column
 /// Transposes `K` columns, or as many as there are.
 #[inline(always)]
 #[allow(clippy::indexing_slicing)] // by fewer than there are
-unsafe fn tile<V: Vector, const U: usize, const K: usize, const MERGED: bool, const PAST: bool>(
+unsafe fn tile<V: Vector, const U: usize, const K: usize, const PAST: bool>(
     block: &Block<'_>,
     column: usize,
 ) {
-    let from =
-        if MERGED { block.from.wrapping_mul(block.tile.merged.cast_signed()) } else { block.from };
+    let from = block.from;
     // SAFETY: the caller's promise.
     unsafe {
-        let mut next = block.source.wrapping_add(column * block.tile.unit);
+        let mut next = block.source.wrapping_add(column * block.unit);
         let lanes = from.wrapping_mul(K.cast_signed());
         let mut rows = [V::load_lanes(next, lanes); K];
         for row in rows.iter_mut().skip(1) {
             next = next.wrapping_offset(from);
             *row = V::load_lanes(next, lanes);
-        }
-        if MERGED {
-            let mut order = MaybeUninit::<[[u8; LANE_BYTES]; 4]>::uninit();
-            order.write([block.tile.order; 4]);
-            let order = V::load(order.as_ptr().cast());
-            rows = rows.map(|row| row.shuffle(order));
         }
         let made = transpose_squares::<V, U, K>(rows);
         // The compiler knows how many columns a whole square has.
@@ -334,14 +315,14 @@ unsafe fn transpose_squares<V: Vector, const U: usize, const K: usize>(mut rows:
 /// # Safety
 /// As the module says.
 #[inline(always)]
-pub(super) unsafe fn by_lines<V: Vector, const U: usize, const K: usize, const MERGED: bool>(
+pub(super) unsafe fn by_lines<V: Vector, const U: usize, const K: usize>(
     block: &Block<'_>,
 ) -> usize {
-    let each = LINE_BYTES / U * block.tile.merged;
+    let each = LINE_BYTES / U;
     let mut done = 0;
     while done + each <= block.readable_rows() {
         // SAFETY: within the block.
-        unsafe { lines::<V, U, K, MERGED>(&block.take(done + each).skip(done)) };
+        unsafe { lines::<V, U, K>(&block.take(done + each).skip(done)) };
         done += each;
     }
     done
@@ -349,9 +330,9 @@ pub(super) unsafe fn by_lines<V: Vector, const U: usize, const K: usize, const M
 
 /// Transposes a line of every column.
 #[inline(always)]
-unsafe fn lines<V: Vector, const U: usize, const K: usize, const MERGED: bool>(block: &Block<'_>) {
+unsafe fn lines<V: Vector, const U: usize, const K: usize>(block: &Block<'_>) {
     let columns = block.targets.len();
-    let each = V::BYTES / U * block.tile.merged;
+    let each = V::BYTES / U;
     // Rows that share lines prefetch lines some way ahead; others prefetch the rows that come next.
     let is_dense = (0..LINE_BYTES.cast_signed()).contains(&block.from);
     let (next, step, count) = if is_dense {
@@ -362,8 +343,8 @@ unsafe fn lines<V: Vector, const U: usize, const K: usize, const MERGED: bool>(b
     };
     let mut column = 0;
     while column < columns {
-        if (column * block.tile.unit).is_multiple_of(LINE_BYTES) {
-            let mut next = next.wrapping_add(column * block.tile.unit);
+        if (column * block.unit).is_multiple_of(LINE_BYTES) {
+            let mut next = next.wrapping_add(column * block.unit);
             for _ in 0..count {
                 V::prefetch_later(next);
                 next = opaque(next.wrapping_offset(step));
@@ -372,7 +353,7 @@ unsafe fn lines<V: Vector, const U: usize, const K: usize, const MERGED: bool>(b
         let (mut done, mut end) = (0, column);
         while done < block.rows {
             // SAFETY: within the block.
-            end = unsafe { any_tile::<V, U, K, MERGED, true>(&block.skip(done), column) };
+            end = unsafe { any_tile::<V, U, K, true>(&block.skip(done), column) };
             done += each;
         }
         column = end;
@@ -384,9 +365,9 @@ mod tests {
     use super::super::level::{kernels_of, Kernels};
     use super::super::machine::levels;
     use super::super::Guarded;
-    use super::{Block, Tile, LINE_BYTES};
+    use super::{Block, LINE_BYTES};
 
-    const INPUT_BYTES: usize = 256 << 10;
+    const INPUT_BYTES: usize = 512 << 10;
     const UNTOUCHED: u8 = 0xEE;
 
     /// Every unit is where its row and column say, nothing else is written, and nothing is read beyond the input.
@@ -395,8 +376,8 @@ mod tests {
         let input = Guarded::filled(INPUT_BYTES);
         for kernels in levels().into_iter().map(kernels_of) {
             for unit in [1usize, 2, 4, 8, 16] {
-                for columns in [2, 3, 4, 7, 8, 15, 16, 17, 33] {
-                    for rows in [1, 5, 16, 31, 64, 200] {
+                for columns in [2, 3, 4, 7, 8, 15, 16, 17, 33, 64] {
+                    for rows in [1, 5, 9, 16, 31, 64, 200] {
                         for gap in [0usize, unit, 600] {
                             let from = (columns * unit + gap).cast_signed();
                             check(kernels, &input, (unit, columns), (rows, from));
@@ -418,7 +399,6 @@ mod tests {
         let bytes = (rows - 1) * step + columns * unit;
         let begin = input.place(bytes, true).cast_const();
         let first_row = if from < 0 { (rows - 1) * step } else { 0 };
-        let tile = Tile::new(unit, columns, from).unwrap();
         let pitch = (rows * unit).next_multiple_of(LINE_BYTES) + 2 * LINE_BYTES;
         for (past, off) in [(false, 0), (false, unit), (true, 0)] {
             if past && rows * unit < 2 * LINE_BYTES {
@@ -431,7 +411,7 @@ mod tests {
                 .collect();
             let source = begin.wrapping_add(first_row);
             let (targets, readable_end) = (&targets[..], begin.wrapping_add(bytes));
-            let block = Block { source, from, rows, targets, at: 0, readable_end, tile };
+            let block = Block { source, unit, from, rows, targets, at: 0, readable_end };
             // SAFETY: the input and the outputs are as long as the block says.
             unsafe {
                 let [through, by_lines] = kernels.transpose(&block);

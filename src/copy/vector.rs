@@ -9,7 +9,7 @@ use super::runs::copy_short;
 
 /// Bytes of a cache line.
 pub(super) const LINE_BYTES: usize = 64;
-/// Bytes of a lane, within which unpacks and shuffles stay.
+/// Bytes of a lane, within which unpacks stay.
 pub(super) const LANE_BYTES: usize = 16;
 
 /// The line in which a run ends and the next one begins.
@@ -66,11 +66,6 @@ pub(super) trait Vector: Copy {
     #[inline(always)]
     unsafe fn transpose_lanes(rows: [Self; 4]) -> [Self; 4] {
         rows
-    }
-    /// Puts the bytes of each lane in the order of the index's lane.
-    #[inline(always)]
-    unsafe fn shuffle(self, _index: Self) -> Self {
-        self
     }
     /// Loads what begins at an offset; on levels whose window is a lane, each lane at an offset of its own.
     #[inline(always)]
