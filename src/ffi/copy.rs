@@ -3,7 +3,7 @@
 
 use super::executor::Pool;
 use super::outputs::{check_apart, check_each, check_each_closely, Written};
-use super::parse::{self, Look, ParsedCall};
+use super::parse::{self, ParsedCall};
 use super::types::{libsplit_error, libsplit_executor, libsplit_params, libsplit_tensor};
 use crate::copy::{self, Executor};
 use crate::error::Error;
@@ -22,10 +22,10 @@ pub unsafe fn copy(
     executor: *const libsplit_executor,
     error: *const libsplit_error,
 ) -> Result<(), Error> {
-    let (mut room, given, look) = (MaybeUninit::uninit(), Some(num_outputs), Look::AtLayout);
+    let (mut room, given) = (MaybeUninit::uninit(), Some(num_outputs));
     // SAFETY: promises 1 and 2.
     unsafe {
-        let call = ParsedCall::parse(input, params, given, look, error, &mut room)?;
+        let call = ParsedCall::parse(input, params, given, false, error, &mut room)?;
         let pool = Pool::parse(executor, &mut call.reads.executor)?;
         let outputs = parse::descriptors(outputs, num_outputs)?;
         call.copy(outputs, pool.as_ref().map(|pool| pool as &dyn Executor))

@@ -1,8 +1,6 @@
 //! `count`, `infer` and `view`: all outputs are checked, and then they are filled in.
 
-use super::parse::{
-    self, array_span, arrays, checked, checked_field, is_unwanted, Look, ParsedCall,
-};
+use super::parse::{self, array_span, arrays, checked, checked_field, is_unwanted, ParsedCall};
 use super::reads::Reads;
 use super::types::{libsplit_dtype, libsplit_error, libsplit_params, libsplit_tensor};
 use crate::error::{number, Error};
@@ -26,7 +24,7 @@ pub unsafe fn count(
     // SAFETY: promise 1.
     unsafe {
         let mut room = MaybeUninit::uninit();
-        let call = ParsedCall::parse(input, params, None, Look::AtShape, null(), &mut room)?;
+        let call = ParsedCall::parse(input, params, None, true, null(), &mut room)?;
         checked(count, Argument::Count)?;
         let pieces = usize::try_from(call.pieces.count());
         let too_many = Error::TooManyElements { argument: Argument::Input };
@@ -43,10 +41,10 @@ pub unsafe fn infer(
     num_outputs: usize,
     error: *const libsplit_error,
 ) -> Result<(), Error> {
-    let (mut room, given, look) = (MaybeUninit::uninit(), Some(num_outputs), Look::AtShape);
+    let (mut room, given) = (MaybeUninit::uninit(), Some(num_outputs));
     // SAFETY: promises 1 and 2.
     unsafe {
-        let call = ParsedCall::parse(input, params, given, look, error, &mut room)?;
+        let call = ParsedCall::parse(input, params, given, true, error, &mut room)?;
         let geometry = &{ call.geometry };
         let given = parse::descriptors(outputs, num_outputs)?;
         check_arrays(call, given, None)?;
@@ -74,10 +72,10 @@ pub unsafe fn view(
     num_outputs: usize,
     error: *const libsplit_error,
 ) -> Result<(), Error> {
-    let (mut room, given, look) = (MaybeUninit::uninit(), Some(num_outputs), Look::AtLayout);
+    let (mut room, given) = (MaybeUninit::uninit(), Some(num_outputs));
     // SAFETY: promises 1 and 2.
     unsafe {
-        let call = ParsedCall::parse(input, params, given, look, error, &mut room)?;
+        let call = ParsedCall::parse(input, params, given, false, error, &mut room)?;
         let (geometry, ParsedCall { input, pieces, .. }) = (&{ call.geometry }, &*call);
         input.span(geometry.elements, Argument::Input)?;
         let place = Place::new(geometry, input);

@@ -1,7 +1,7 @@
 //! Checks of the outputs of a copy: each of them by itself, then all of them against each other and against everything
 //! that is read.
 
-use super::parse::{arrays, is_unwanted, tensor_of, Look};
+use super::parse::{arrays, is_unwanted, tensor_of};
 use super::reads::Reads;
 use super::types::libsplit_tensor;
 use crate::error::{number, Error};
@@ -137,31 +137,6 @@ pub(super) unsafe fn check_each_closely(
     Ok(found)
 }
 
-/// Checks everything about an output except its address: that type, rank and extents are the operator's, that no two
-/// elements share an address, and that as much memory is there as it reaches over. Returns `None` if the output is not
-/// wanted.
-///
-/// # Safety
-/// Promises 1 and 2.
-#[inline(never)] // once in the library
-pub(super) unsafe fn check_output(
-    geometry: &Geometry<'_>,
-    (index, len): (usize, i64),
-    output: &libsplit_tensor,
-) -> Result<Option<Checked>, Error> {
-    // SAFETY: promises 1 and 2.
-    unsafe {
-        let bytes = geometry.output_bytes(len);
-        if is_plain(geometry, (len, bytes), output) {
-            return Ok(Some(Checked { reach: Reach::packed(bytes), bytes, is_packed: true }));
-        }
-        if is_unwanted(output) {
-            return Ok(None);
-        }
-        check_closely(geometry, (index, len), output).map(Some)
-    }
-}
-
 /// Returns whether an output is a packed tensor of the right type and shape that is large enough, as most are. For one
 /// without axes, it may return `false`.
 ///
@@ -190,22 +165,30 @@ unsafe fn is_plain(
         && (strides.is_null() || shape::is_packed(array(shape).zip(array(strides)).rev()))
 }
 
-/// [`check_output`] of any output, with an error that says what is wrong.
+/// Checks everything about an output except its address: that type, rank and extents are the operator's, that no two
+/// elements share an address, and that as much memory is there as it reaches over. Returns `None` if the output is not
+/// wanted.
 ///
 /// # Safety
 /// Promises 1 and 2.
-#[cold]
-#[inline(never)]
-unsafe fn check_closely(
+#[inline(never)] // once in the library
+pub(super) unsafe fn check_output(
     geometry: &Geometry<'_>,
     (index, len): (usize, i64),
     output: &libsplit_tensor,
-) -> Result<Checked, Error> {
-    let argument = Argument::Output(index);
-    // SAFETY: promises 1 and 2.
+) -> Result<Option<Checked>, Error> {
+    let (argument, bytes) = (Argument::Output(index), geometry.output_bytes(len));
+    let packed = Checked { reach: Reach::packed(bytes), bytes, is_packed: true };
     let mut room = MaybeUninit::uninit();
+    // SAFETY: promises 1 and 2.
     let tensor = unsafe {
-        tensor_of(output, Look::AtLayout, argument, &mut room)?;
+        if is_plain(geometry, (len, bytes), output) {
+            return Ok(Some(packed));
+        }
+        if is_unwanted(output) {
+            return Ok(None);
+        }
+        tensor_of(output, true, argument, &mut room)?;
         room.assume_init_ref()
     };
     let output = index;
@@ -230,12 +213,8 @@ unsafe fn check_closely(
         let actual = tensor.bit_offset.into();
         return Err(Error::BitOffsetNotZero { argument, expected: 0, actual });
     }
-    let packed = Reach::packed(geometry.output_bytes(len));
-    if packed.bytes == 0 {
-        return Ok(Checked { reach: packed, bytes: 0, is_packed: true });
-    }
-    let is_packed = tensor.is_packed();
-    let reach = if is_packed { packed } else { tensor.strided_reach(argument)? };
+    let is_packed = bytes == 0 || tensor.is_packed();
+    let reach = if is_packed { packed.reach } else { tensor.strided_reach(argument)? };
     tensor.check_data_bytes(reach, argument)?;
     if !is_packed {
         if geometry.dtype.is_sub_byte() {
@@ -245,7 +224,7 @@ unsafe fn check_closely(
             return Err(Error::StridesCollide { output, axis, expected, actual });
         }
     }
-    Ok(Checked { reach, bytes: packed.bytes, is_packed })
+    Ok(Some(Checked { reach, is_packed, ..packed }))
 }
 
 /// Checks that no output overlaps the input, another output, anything else that is read, or the `array` of descriptors

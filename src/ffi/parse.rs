@@ -31,15 +31,6 @@ pub(crate) struct ParsedCall<'a> {
     pub(super) reads: Reads<'a>,
 }
 
-/// Which parts of the input matter.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Look {
-    /// Type and shape; extents may be unknown.
-    AtShape,
-    /// Strides and bit offset, too.
-    AtLayout,
-}
-
 #[cfg(all(feature = "alloc", not(feature = "capi")))]
 impl<'a> ParsedCall<'a> {
     /// Plans a call from Rust.
@@ -58,7 +49,8 @@ impl<'a> ParsedCall<'a> {
 
 impl ParsedCall<'_> {
     /// Parses a call and plans its split. The result is written to `room` part by part, because it is large. `outputs`
-    /// is the number of outputs that the caller gave; `error` counts as memory that is read.
+    /// is the number of outputs that the caller gave. If extents may be unknown, the strides do not matter. `error`
+    /// counts as memory that is read.
     ///
     /// # Safety
     /// Promise 1.
@@ -67,7 +59,7 @@ impl ParsedCall<'_> {
         input: *const libsplit_tensor,
         params: *const libsplit_params,
         outputs: Option<usize>,
-        look: Look,
+        may_be_unknown: bool,
         error: *const libsplit_error,
         room: &mut MaybeUninit<Self>,
     ) -> Result<&mut Self, Error> {
@@ -79,7 +71,8 @@ impl ParsedCall<'_> {
             check_flags(Argument::Params, given.flags, LIBSPLIT_FLAG_CLAMP_UNEVEN)?;
 
             let described = &*checked(input, Argument::Input)?;
-            tensor_of(described, look, Argument::Input, part(&raw mut (*call).input))?;
+            let room = &mut *(&raw mut (*call).input).cast();
+            tensor_of(described, !may_be_unknown, Argument::Input, room)?;
             let input = &(*call).input;
             (&raw mut (*call).reads).write(Reads {
                 request: (Argument::Params, Span::of_bytes(params, params_bytes)),
@@ -95,11 +88,12 @@ impl ParsedCall<'_> {
                 num_outputs: given.num_outputs,
                 keepdims: given.keepdims != 0,
                 clamp_uneven: given.flags & LIBSPLIT_FLAG_CLAMP_UNEVEN != 0,
-                may_be_unknown: look == Look::AtShape,
+                may_be_unknown,
                 outputs,
             };
             let has_lengths = !given.split.is_null();
-            Geometry::new(&request, has_lengths, input, part(&raw mut (*call).geometry))?;
+            let room = &mut *(&raw mut (*call).geometry).cast();
+            Geometry::new(&request, has_lengths, input, room)?;
             if has_lengths {
                 let split = &*checked(given.split, Argument::Lengths)?;
                 (*call).reads.split = Some(split);
@@ -110,20 +104,11 @@ impl ParsedCall<'_> {
                 request.lengths = Some(lengths);
                 (*call).reads.lengths = span;
             }
-            let extent = (*call).geometry.extent;
-            request.pieces(input.dtype, extent, part(&raw mut (*call).pieces))?;
-            Ok(room.assume_init_mut())
+            let room = &mut *(&raw mut (*call).pieces).cast();
+            request.pieces(input.dtype, (*call).geometry.extent, room)?;
+            Ok(&mut *call)
         }
     }
-}
-
-/// Returns a part of a call that is still to be written.
-///
-/// # Safety
-/// Nobody else may have it.
-unsafe fn part<'a, T>(part: *mut T) -> &'a mut MaybeUninit<T> {
-    // SAFETY: the caller's promise.
-    unsafe { &mut *part.cast() }
 }
 
 /// Returns the operator version that governs.
@@ -196,7 +181,7 @@ unsafe fn lengths_of<'a>(split: &libsplit_tensor) -> Result<(Lengths<'a>, Span),
     // SAFETY: promise 1.
     let mut room = MaybeUninit::uninit();
     let tensor = unsafe {
-        tensor_of(split, Look::AtLayout, argument, &mut room)?;
+        tensor_of(split, true, argument, &mut room)?;
         room.assume_init_ref()
     };
     let len = tensor.shape.first().copied();
@@ -219,14 +204,14 @@ unsafe fn lengths_of<'a>(split: &libsplit_tensor) -> Result<(Lengths<'a>, Span),
     })
 }
 
-/// Writes a tensor to `room` after a check of its type, rank and arrays; without its strides if only the shape matters.
+/// Writes a tensor to `room` after a check of its type, rank and arrays; without its strides if these do not matter.
 ///
 /// # Safety
 /// Promise 1.
 #[inline(always)]
 pub(super) unsafe fn tensor_of<'a>(
     tensor: &libsplit_tensor,
-    look: Look,
+    has_strides: bool,
     argument: Argument,
     room: &mut MaybeUninit<Tensor<'a>>,
 ) -> Result<(), Error> {
@@ -251,7 +236,7 @@ pub(super) unsafe fn tensor_of<'a>(
         // SAFETY: promise 1.
         unsafe {
             shape = array(tensor.shape, rank, argument, Field::Shape)?;
-            if look == Look::AtLayout && !tensor.strides.is_null() {
+            if has_strides && !tensor.strides.is_null() {
                 strides = Some(array(tensor.strides, rank, argument, Field::Strides)?);
             }
         }

@@ -16,7 +16,7 @@
 use super::executor::Pool;
 use super::libsplit_version;
 use super::outputs::{check_apart, check_output, Checked};
-use super::parse::{self, checked, Look, ParsedCall, FIRST_ERROR};
+use super::parse::{self, checked, ParsedCall, FIRST_ERROR};
 use super::reads::Reads;
 use super::types::{
     libsplit_error, libsplit_executor, libsplit_params, libsplit_plan, libsplit_tensor,
@@ -126,10 +126,10 @@ pub unsafe fn plan_init(
     num_outputs: usize,
     error: *const libsplit_error,
 ) -> Result<(), Error> {
-    let (mut room, given, look) = (MaybeUninit::uninit(), Some(num_outputs), Look::AtLayout);
+    let (mut room, given) = (MaybeUninit::uninit(), Some(num_outputs));
     // SAFETY: promises 1 and 2.
     unsafe {
-        let call = ParsedCall::parse(input, params, given, look, error, &mut room)?;
+        let call = ParsedCall::parse(input, params, given, false, error, &mut room)?;
         let mut wanted = None;
         if !outputs.is_null() {
             wanted = Some(parse::descriptors(outputs, num_outputs)?);
