@@ -1,7 +1,6 @@
 //! `count`, `infer` and `view`: all outputs are checked, and then they are filled in.
 
 use super::parse::{self, array_span, arrays, checked, checked_field, is_unwanted, ParsedCall};
-use super::reads::Reads;
 use super::types::{libsplit_dtype, libsplit_error, libsplit_params, libsplit_tensor};
 use crate::error::{number, Error};
 use crate::geometry::Geometry;
@@ -165,10 +164,11 @@ fn check_arrays(
     outputs: &[libsplit_tensor],
     place: Option<&Place<'_>>,
 ) -> Result<(), Error> {
-    match hull_in_order(call, outputs, place) {
-        Some(hull) if call.reads.under(hull).is_none() => Ok(()),
-        _ => check_closely(call, outputs, place),
+    let found = hull_in_order(call, outputs, place);
+    if found.is_some_and(|hull| call.reads.under(hull).is_none()) {
+        return Ok(());
     }
+    check_closely(call, outputs, place, found)
 }
 
 /// Returns the hull of all arrays and descriptors if they are right and in order: most callers keep all shapes together
@@ -219,15 +219,16 @@ fn is_packed(call: &ParsedCall<'_>, index: usize, place: Option<&Place<'_>>) -> 
     place.is_none_or(|place| place.is_packed(&call.geometry, call.pieces.length(index)))
 }
 
-/// Does what [`check_arrays`] does, whatever the arrays are.
+/// Does what [`check_arrays`] does, whatever the arrays are. If they are in order, their hull has been found.
 #[cold]
 #[inline(never)]
 fn check_closely(
     call: &ParsedCall<'_>,
     outputs: &[libsplit_tensor],
     place: Option<&Place<'_>>,
+    found: Option<Span>,
 ) -> Result<(), Error> {
-    let (rank, mut hull) = (call.geometry.output_rank(), Span::NOWHERE);
+    let (rank, mut hull) = (call.geometry.output_rank(), found.unwrap_or(Span::NOWHERE));
     for (output, tensor) in outputs.iter().enumerate().filter(|(_, tensor)| !is_unwanted(tensor)) {
         if tensor.capacity < rank_number(rank) {
             let (expected, actual) = (number(rank), tensor.capacity.into());
@@ -246,17 +247,7 @@ fn check_closely(
             return Err(Error::ViewNotPacked { output });
         }
     }
-    check_apart(outputs, rank, &call.reads, hull)
-}
-
-/// Checks that shapes and strides, which lie within the hull, overlap nothing else that is in use, nor each other.
-fn check_apart(
-    outputs: &[libsplit_tensor],
-    rank: usize,
-    reads: &Reads<'_>,
-    hull: Span,
-) -> Result<(), Error> {
-    let descriptors = Span::of_slice(outputs);
+    let (reads, descriptors) = (&call.reads, Span::of_slice(outputs));
     if let Some(other) = reads.under(descriptors) {
         return Err(Error::ArrayOverlap { argument: Argument::Outputs, other });
     }
@@ -274,7 +265,7 @@ fn check_apart(
         let descriptor = || outputs.iter().position(lies_over).map(Argument::Output);
         return clash(at, owner.or_else(descriptor).unwrap_or(Argument::Outputs));
     }
-    match first_meeting(&spans) {
+    match found.map_or_else(|| first_meeting(&spans), |_| None) {
         None => Ok(()),
         Some((at, other)) => clash(at, Argument::Output(other / 2)),
     }
