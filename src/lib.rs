@@ -60,7 +60,6 @@ extern crate std;
 
 mod api;
 mod copy;
-mod describe;
 mod dtype;
 mod error;
 pub mod ffi;
@@ -71,7 +70,6 @@ mod operator;
 mod overlap;
 mod parts;
 mod pieces;
-mod place;
 mod rules;
 mod shape;
 mod span;

@@ -3,10 +3,9 @@
 use super::parse::{self, array_span, arrays, checked, checked_field, is_unwanted, ParsedCall};
 use super::types::{libsplit_dtype, libsplit_error, libsplit_params, libsplit_tensor};
 use crate::error::{number, Error};
-use crate::geometry::Geometry;
+use crate::geometry::{Geometry, Place};
 use crate::overlap::{first_meeting, Numbered};
 use crate::pieces::Piece;
-use crate::place::Place;
 use crate::shape::{bytes_of_bits, rank_number, usize_of, DIM_UNKNOWN};
 use crate::span::Span;
 use crate::words::{Argument, Field};

@@ -13,22 +13,20 @@
 // Places within a plan are aligned; numbers have been checked to fit.
 #![allow(clippy::cast_ptr_alignment, clippy::cast_possible_truncation)]
 
+use super::copy::{check_apart, check_output, Checked};
 use super::executor::Pool;
 use super::libsplit_version;
-use super::outputs::{check_apart, check_output, Checked};
 use super::parse::{self, checked, ParsedCall, FIRST_ERROR};
 use super::reads::Reads;
 use super::types::{
     libsplit_error, libsplit_executor, libsplit_params, libsplit_plan, libsplit_tensor,
 };
 use crate::copy::{self, Executor};
-use crate::describe;
 use crate::error::Error;
-use crate::geometry::Geometry;
+use crate::geometry::{Geometry, Place};
 use crate::overlap::Trail;
 use crate::parts::{OutputStrides, Parts, Pointers, Transfer};
 use crate::pieces::{Piece, Pieces};
-use crate::place::Place;
 use crate::shape::{usize_of, MAX_RANK};
 use crate::span::Span;
 use crate::tensor::Reach;
@@ -164,8 +162,13 @@ pub(crate) unsafe fn make(
         reach = input.reach(geometry.elements, Argument::Input)?.check_fits(Argument::Input)?;
     }
     geometry.check_addressable()?;
-    // SAFETY: promises 1 and 2.
-    let check = |piece| unsafe { check_wanted(geometry, piece, outputs) };
+    let check = |Piece { index, len, .. }| match outputs {
+        None => Ok(Some(Checked::packed(geometry.output_bytes(len)))),
+        // SAFETY: promises 1 and 2.
+        Some(outputs) => outputs
+            .get(index)
+            .map_or(Ok(None), |output| unsafe { check_output(geometry, (index, len), output) }),
+    };
     let (given, mut has_strided_outputs) = (outputs.unwrap_or_default(), false);
     for piece in pieces.iter() {
         if let Some(checked) = check(piece)? {
@@ -241,24 +244,6 @@ fn check_memory(
 /// Returns the address of an entry of an array of a plan.
 fn entry<T>(plan: *mut u8, array: usize, index: usize) -> *mut T {
     plan.wrapping_add(array + index * size_of::<T>()).cast()
-}
-
-/// Checks an output, and returns `None` if it is not wanted. Without outputs, all of them are wanted and packed.
-///
-/// # Safety
-/// Promises 1 and 2.
-unsafe fn check_wanted(
-    geometry: &Geometry<'_>,
-    piece: Piece,
-    outputs: Option<&[libsplit_tensor]>,
-) -> Result<Option<Checked>, Error> {
-    let Some(outputs) = outputs else {
-        let reach = Reach::packed(geometry.output_bytes(piece.len));
-        return Ok(Some(Checked { reach, bytes: reach.bytes, is_packed: true }));
-    };
-    let Some(output) = outputs.get(piece.index) else { return Ok(None) };
-    // SAFETY: promises 1 and 2.
-    unsafe { check_output(geometry, (piece.index, piece.len), output) }
 }
 
 /// Writes the strides of an output, or packed ones if it has none, to their place among `all`.
@@ -499,7 +484,37 @@ pub(crate) unsafe fn describe(plan: *const libsplit_plan, buffer: *mut u8, size:
     let targets = unsafe { Pointers::new(&raw const somewhere, 0, planned.head.num_outputs) };
     let mut text = Text::new(room);
     let transfer = planned.transfer(null(), &split, targets);
-    describe::plan(&transfer, &mut text);
+    describe_call(&transfer, &mut text);
     copy::describe(&transfer, &mut text);
     text.end()
+}
+
+/// The most lengths that are listed.
+const MOST_LENGTHS: usize = 8;
+
+/// Writes what the call is: dtype, shape, strides if there are any, axis, and pieces.
+fn describe_call(transfer: &Transfer<'_>, text: &mut Text<'_>) {
+    let geometry = &transfer.geometry;
+    text.text(geometry.dtype.name()).text(" ").list(geometry.shape.iter().copied());
+    if let Some(strides) = transfer.strides {
+        text.text(" by strides ").list(strides.iter().copied());
+    }
+    text.text(", axis ").count(geometry.axis).text(" into ");
+    let (mut count, mut least, mut most) = (0, i64::MAX, 0);
+    for part in transfer.parts.iter() {
+        (count, least, most) = (count + 1, least.min(part.len), most.max(part.len));
+    }
+    text.count(count).text(if count == 1 { " piece" } else { " pieces" });
+    if least == most {
+        text.text(" of ").number(most);
+    } else if count > 0 {
+        let lengths = transfer.parts.iter().take(MOST_LENGTHS).map(|part| part.len);
+        text.text(" of ").list(lengths).text(if count > MOST_LENGTHS { " and so on" } else { "" });
+    }
+    if !geometry.keeps_axis {
+        text.text(" without the axis");
+    }
+    if !transfer.output_strides.are_packed() {
+        text.text(", to outputs with strides of their own");
+    }
 }
