@@ -45,7 +45,7 @@ pub unsafe fn infer(
         let call = ParsedCall::parse(input, params, given, true, error, &mut room)?;
         let geometry = &{ call.geometry };
         let given = parse::descriptors(outputs, num_outputs)?;
-        check_arrays(call, given, None)?;
+        Arrays { call, outputs: given, place: None }.check()?;
         if geometry.extent == DIM_UNKNOWN || usize::BITS < i64::BITS {
             check_sizes(call)?;
         }
@@ -78,7 +78,7 @@ pub unsafe fn view(
         input.span(geometry.elements, Argument::Input)?;
         let place = Place::new(geometry, input);
         let given = parse::descriptors(outputs, num_outputs)?;
-        check_arrays(call, given, Some(&place))?;
+        Arrays { call, outputs: given, place: Some(&place) }.check()?;
         for piece in pieces.iter() {
             let output = outputs.add(piece.index);
             if !is_unwanted(&*output) {
@@ -155,117 +155,120 @@ fn check_sizes(call: &ParsedCall<'_>) -> Result<(), Error> {
     }
 }
 
-/// Checks that every wanted output has an array for its shape that is long enough, and one for its strides or, if it is
-/// to be a view, a packed piece. Checks that these arrays overlap nothing else that is in use, nor each other.
-#[inline]
-fn check_arrays(
-    call: &ParsedCall<'_>,
-    outputs: &[libsplit_tensor],
-    place: Option<&Place<'_>>,
-) -> Result<(), Error> {
-    let found = hull_in_order(call, outputs, place);
-    if found.is_some_and(|hull| call.reads.under(hull).is_none()) {
-        return Ok(());
-    }
-    check_closely(call, outputs, place, found)
+/// The arrays that are filled in: shapes, and strides. A view has a place in the input.
+struct Arrays<'a> {
+    call: &'a ParsedCall<'a>,
+    outputs: &'a [libsplit_tensor],
+    place: Option<&'a Place<'a>>,
 }
 
-/// Returns the hull of all arrays and descriptors if they are right and in order: most callers keep all shapes together
-/// and all strides, or both of each output. Either way, each array lies above or below the descriptors, all shapes
-/// before it, and all strides.
-#[inline(never)] // for its registers
-fn hull_in_order(
-    call: &ParsedCall<'_>,
-    outputs: &[libsplit_tensor],
-    place: Option<&Place<'_>>,
-) -> Option<Span> {
-    let (rank, descriptors) = (call.geometry.output_rank(), Span::of_slice(outputs));
-    let (mut shapes, mut all_strides) = (Span::NOWHERE, Span::NOWHERE);
-    for (index, output) in outputs.iter().enumerate() {
-        if is_unwanted(output) {
-            continue;
+impl Arrays<'_> {
+    /// Checks that every wanted output has an array for its shape that is long enough, and one for its strides or, if
+    /// it is to be a view, a packed piece. Checks that these arrays overlap nothing else that is in use, nor each other.
+    #[inline]
+    fn check(&self) -> Result<(), Error> {
+        let hull = self.hull_in_order();
+        if hull.is_some_and(|hull| self.call.reads.under(hull).is_none()) {
+            return Ok(());
         }
-        if output.shape.is_null()
-            || !output.shape.is_aligned()
-            || !output.strides.is_aligned()
-            || output.capacity < rank_number(rank)
-        {
-            return None;
-        }
-        let shape = Span::of_array(output.shape, rank);
-        if [descriptors, shapes, all_strides].into_iter().any(|other| !shape.is_apart(other)) {
-            return None;
-        }
-        shapes = shapes.hull(shape);
-        if output.strides.is_null() {
-            if !is_packed(call, index, place) {
-                return None;
+        self.check_closely(hull)
+    }
+
+    /// Returns the hull of all arrays and descriptors if they are right and in order: most callers keep all shapes
+    /// together and all strides, or both of each output. Either way, each array lies above or below the descriptors, all
+    /// shapes before it, and all strides.
+    #[inline(never)] // for its registers
+    fn hull_in_order(&self) -> Option<Span> {
+        let &Self { call, outputs, .. } = self;
+        let (rank, descriptors) = (call.geometry.output_rank(), Span::of_slice(outputs));
+        let (mut shapes, mut all_strides) = (Span::NOWHERE, Span::NOWHERE);
+        for (index, output) in outputs.iter().enumerate() {
+            if is_unwanted(output) {
+                continue;
             }
-        } else {
-            let strides = Span::of_array(output.strides, rank);
-            if [descriptors, shapes, all_strides].into_iter().any(|other| !strides.is_apart(other))
+            if output.shape.is_null()
+                || !output.shape.is_aligned()
+                || !output.strides.is_aligned()
+                || output.capacity < rank_number(rank)
             {
                 return None;
             }
-            all_strides = all_strides.hull(strides);
-        }
-    }
-    Some(shapes.hull(all_strides).hull(descriptors))
-}
-
-/// Returns whether a piece is packed where it lies, if it is to be a view.
-fn is_packed(call: &ParsedCall<'_>, index: usize, place: Option<&Place<'_>>) -> bool {
-    place.is_none_or(|place| place.is_packed(&call.geometry, call.pieces.length(index)))
-}
-
-/// Does what [`check_arrays`] does, whatever the arrays are. If they are in order, their hull has been found.
-#[cold]
-#[inline(never)]
-fn check_closely(
-    call: &ParsedCall<'_>,
-    outputs: &[libsplit_tensor],
-    place: Option<&Place<'_>>,
-    found: Option<Span>,
-) -> Result<(), Error> {
-    let (rank, mut hull) = (call.geometry.output_rank(), found.unwrap_or(Span::NOWHERE));
-    for (output, tensor) in outputs.iter().enumerate().filter(|(_, tensor)| !is_unwanted(tensor)) {
-        if tensor.capacity < rank_number(rank) {
-            let (expected, actual) = (number(rank), tensor.capacity.into());
-            return Err(Error::Capacity { output, expected, actual });
-        }
-        let argument = Argument::Output(output);
-        if rank > 0 {
-            checked_field(tensor.shape, argument, Field::Shape)?;
-            if !tensor.strides.is_null() {
-                checked_field(tensor.strides, argument, Field::Strides)?;
+            let shape = Span::of_array(output.shape, rank);
+            if [descriptors, shapes, all_strides].into_iter().any(|other| !shape.is_apart(other)) {
+                return None;
             }
-            let [shape, strides] = arrays(tensor, rank);
-            hull = hull.hull(shape).hull(strides);
+            shapes = shapes.hull(shape);
+            if output.strides.is_null() {
+                if !self.is_packed(index) {
+                    return None;
+                }
+            } else {
+                let strides = Span::of_array(output.strides, rank);
+                if [descriptors, shapes, all_strides]
+                    .into_iter()
+                    .any(|other| !strides.is_apart(other))
+                {
+                    return None;
+                }
+                all_strides = all_strides.hull(strides);
+            }
         }
-        if tensor.strides.is_null() && !is_packed(call, output, place) {
-            return Err(Error::ViewNotPacked { output });
+        Some(shapes.hull(all_strides).hull(descriptors))
+    }
+
+    /// Returns whether a piece is packed where it lies, if it is to be a view.
+    fn is_packed(&self, index: usize) -> bool {
+        let Self { call, place, .. } = self;
+        place.is_none_or(|place| place.is_packed(&call.geometry, call.pieces.length(index)))
+    }
+
+    /// Does what [`Arrays::check`] does, whatever the arrays are. If they are in order, their hull has been found.
+    #[cold]
+    #[inline(never)]
+    fn check_closely(&self, found: Option<Span>) -> Result<(), Error> {
+        let &Self { call, outputs, .. } = self;
+        let (rank, mut hull) = (call.geometry.output_rank(), found.unwrap_or(Span::NOWHERE));
+        for (output, tensor) in
+            outputs.iter().enumerate().filter(|(_, tensor)| !is_unwanted(tensor))
+        {
+            if tensor.capacity < rank_number(rank) {
+                let (expected, actual) = (number(rank), tensor.capacity.into());
+                return Err(Error::Capacity { output, expected, actual });
+            }
+            let argument = Argument::Output(output);
+            if rank > 0 {
+                checked_field(tensor.shape, argument, Field::Shape)?;
+                if !tensor.strides.is_null() {
+                    checked_field(tensor.strides, argument, Field::Strides)?;
+                }
+                let [shape, strides] = arrays(tensor, rank);
+                hull = hull.hull(shape).hull(strides);
+            }
+            if tensor.strides.is_null() && !self.is_packed(output) {
+                return Err(Error::ViewNotPacked { output });
+            }
         }
-    }
-    let (reads, descriptors) = (&call.reads, Span::of_slice(outputs));
-    if let Some(other) = reads.under(descriptors) {
-        return Err(Error::ArrayOverlap { argument: Argument::Outputs, other });
-    }
-    let span = |at: usize| array_span(outputs, at, rank);
-    let spans = Numbered(outputs.len().saturating_mul(2), &span);
-    let clash = |at: usize, other| {
-        Err(Error::DescriptorOverlap {
-            output: at / 2,
-            field: if at.is_multiple_of(2) { Field::Shape } else { Field::Strides },
-            other,
-        })
-    };
-    if let Some((at, owner)) = reads.first_under(&spans, hull, descriptors) {
-        let lies_over = |one| Span::of_slice(slice::from_ref(one)).intersects(span(at));
-        let descriptor = || outputs.iter().position(lies_over).map(Argument::Output);
-        return clash(at, owner.or_else(descriptor).unwrap_or(Argument::Outputs));
-    }
-    match found.map_or_else(|| first_meeting(&spans), |_| None) {
-        None => Ok(()),
-        Some((at, other)) => clash(at, Argument::Output(other / 2)),
+        let (reads, descriptors) = (&call.reads, Span::of_slice(outputs));
+        if let Some(other) = reads.under(descriptors) {
+            return Err(Error::ArrayOverlap { argument: Argument::Outputs, other });
+        }
+        let span = |at: usize| array_span(outputs, at, rank);
+        let spans = Numbered(outputs.len().saturating_mul(2), &span);
+        let clash = |at: usize, other| {
+            Err(Error::DescriptorOverlap {
+                output: at / 2,
+                field: if at.is_multiple_of(2) { Field::Shape } else { Field::Strides },
+                other,
+            })
+        };
+        if let Some((at, owner)) = reads.first_under(&spans, hull, descriptors) {
+            let lies_over = |one| Span::of_slice(slice::from_ref(one)).intersects(span(at));
+            let descriptor = || outputs.iter().position(lies_over).map(Argument::Output);
+            return clash(at, owner.or_else(descriptor).unwrap_or(Argument::Outputs));
+        }
+        match found.map_or_else(|| first_meeting(&spans), |_| None) {
+            None => Ok(()),
+            Some((at, other)) => clash(at, Argument::Output(other / 2)),
+        }
     }
 }

@@ -193,7 +193,12 @@ pub(crate) unsafe fn make(
             entry::<i64>(plan, sections.lengths, index).write(if is_copied { len } else { !len });
             entry::<Record>(plan, sections.records, index).write(record);
             if let Some(output) = given.get(index).filter(|_| has_strided_outputs && is_copied) {
-                write_strides(geometry, piece, output, entry(plan, sections.output_strides, 0));
+                let (own, rank, mut packed) = (output.strides, geometry.output_rank(), 1i64);
+                for (axis, extent) in geometry.output_shape(len).enumerate().rev() {
+                    let stride = if own.is_null() { packed } else { *own.add(axis) };
+                    entry::<i64>(plan, sections.output_strides, index * rank + axis).write(stride);
+                    packed = packed.wrapping_mul(extent);
+                }
             }
         }
     }
@@ -244,29 +249,6 @@ fn check_memory(
 /// Returns the address of an entry of an array of a plan.
 fn entry<T>(plan: *mut u8, array: usize, index: usize) -> *mut T {
     plan.wrapping_add(array + index * size_of::<T>()).cast()
-}
-
-/// Writes the strides of an output, or packed ones if it has none, to their place among `all`.
-///
-/// # Safety
-/// The output must have been checked, and there must be room for its strides.
-unsafe fn write_strides(
-    geometry: &Geometry<'_>,
-    piece: Piece,
-    output: &libsplit_tensor,
-    all: *mut i64,
-) {
-    let (shape, mut packed) = (geometry.output_shape(piece.len), 1i64);
-    let rank = shape.len();
-    for (axis, extent) in shape.enumerate().rev() {
-        let own = output.strides;
-        // SAFETY: the caller's promise.
-        unsafe {
-            let stride = if own.is_null() { packed } else { *own.add(axis) };
-            all.add(piece.index * rank + axis).write(stride);
-        }
-        packed = packed.wrapping_mul(extent);
-    }
 }
 
 /// A plan that is being read.
