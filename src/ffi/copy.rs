@@ -12,7 +12,6 @@ use crate::overlap::lattice::{meet, Answer, Lattice, BUDGET};
 use crate::overlap::{self, first_crossing, first_meeting};
 use crate::overlap::{Clash, Numbered, See, Spans, Tensors, Trail};
 use crate::parts::{OutputStrides, Parts, Pointers, Transfer};
-use crate::pieces::Pieces;
 use crate::shape::{self, rank_number, usize_of};
 use crate::span::Span;
 use crate::tensor::Reach;
@@ -52,15 +51,13 @@ impl ParsedCall<'_> {
         let Self { geometry, pieces, input, reads } = self;
         let source = input.span(geometry.elements, Argument::Input)?;
         geometry.check_addressable()?;
-        let mut room = MaybeUninit::uninit();
         // SAFETY: promises 1 and 2.
-        let Written { trail, is_clear, are_packed, bytes, .. } = unsafe {
-            if check_each(geometry, pieces, outputs, &mut room) {
-                room.assume_init()
-            } else {
-                check_each_closely(geometry, pieces, outputs)?
-            }
-        };
+        let Written { trail, is_clear, are_packed, bytes, .. } =
+            match unsafe { self.check_each(outputs) } {
+                Some(found) => found,
+                // SAFETY: as above.
+                None => unsafe { self.check_each_closely(outputs) }?,
+            };
         let transfer = Transfer {
             geometry,
             source: input.data,
@@ -180,71 +177,65 @@ impl Written {
     }
 }
 
-/// Checks each output of a copy by itself.
-///
-/// # Safety
-/// Promises 1 and 2.
-#[inline(never)] // for its registers
-pub(super) unsafe fn check_each(
-    geometry: &Geometry<'_>,
-    pieces: &Pieces<'_>,
-    outputs: &[libsplit_tensor],
-    written: &mut MaybeUninit<Written>,
-) -> bool {
-    let (rank, mut found) = (geometry.output_rank(), Written::NOTHING);
-    for (index, output) in outputs.iter().enumerate() {
-        let len = pieces.length(index);
-        let (bytes, start) = (geometry.output_bytes(len), output.data as usize);
-        // SAFETY: promises 1 and 2.
-        if unsafe { is_plain(geometry, (len, bytes), output) } {
-            let end = start.wrapping_add(usize_of(bytes));
-            if start == 0 || end < start {
-                return false;
+impl ParsedCall<'_> {
+    /// Checks each output of a copy by itself. Returns `None` if an output is not plain, or not in order.
+    ///
+    /// # Safety
+    /// Promises 1 and 2.
+    #[inline(never)] // for its registers
+    unsafe fn check_each(&self, outputs: &[libsplit_tensor]) -> Option<Written> {
+        let Self { geometry, pieces, .. } = self;
+        let (rank, mut found) = (geometry.output_rank(), Written::NOTHING);
+        for (index, output) in outputs.iter().enumerate() {
+            let len = pieces.length(index);
+            let (bytes, start) = (geometry.output_bytes(len), output.data as usize);
+            // SAFETY: promises 1 and 2.
+            if unsafe { is_plain(geometry, (len, bytes), output) } {
+                let end = start.wrapping_add(usize_of(bytes));
+                if start == 0 || end < start {
+                    return None;
+                }
+                let (span, mut arrays) = (Span { start, end }, Span::of_array(output.shape, rank));
+                if !output.strides.is_null() {
+                    arrays = arrays.hull(Span::of_array(output.strides, rank));
+                }
+                if !found.is_clear_of(arrays, span) || !span.is_apart(found.trail.hull) {
+                    return None;
+                }
+                found.push(arrays, span, bytes);
+            } else if !is_unwanted(output) {
+                return None;
             }
-            let (span, mut arrays) = (Span { start, end }, Span::of_array(output.shape, rank));
-            if !output.strides.is_null() {
-                arrays = arrays.hull(Span::of_array(output.strides, rank));
-            }
-            if !found.is_clear_of(arrays, span) || !span.is_apart(found.trail.hull) {
-                return false;
-            }
-            found.push(arrays, span, bytes);
-        } else if !is_unwanted(output) {
-            return false;
         }
+        Some(found)
     }
-    written.write(found);
-    true
-}
 
-/// Does so if an output is not plain, or not right.
-///
-/// # Safety
-/// Promises 1 and 2.
-#[cold]
-#[inline(never)]
-pub(super) unsafe fn check_each_closely(
-    geometry: &Geometry<'_>,
-    pieces: &Pieces<'_>,
-    outputs: &[libsplit_tensor],
-) -> Result<Written, Error> {
-    let (rank, mut found) = (geometry.output_rank(), Written::NOTHING);
-    for (index, output) in outputs.iter().enumerate() {
-        // SAFETY: promises 1 and 2.
-        let checked = unsafe { check_output(geometry, (index, pieces.length(index)), output) }?;
-        let Some(Checked { reach, bytes, is_packed }) = checked else { continue };
-        let (mut span, argument) = (Span::default(), Argument::Output(index));
-        if bytes > 0 {
-            if output.data.is_null() {
-                return Err(Error::Null { argument, field: Field::Data });
+    /// Does so whatever the outputs are.
+    ///
+    /// # Safety
+    /// Promises 1 and 2.
+    #[cold]
+    #[inline(never)]
+    unsafe fn check_each_closely(&self, outputs: &[libsplit_tensor]) -> Result<Written, Error> {
+        let Self { geometry, pieces, .. } = self;
+        let (rank, mut found) = (geometry.output_rank(), Written::NOTHING);
+        for (index, output) in outputs.iter().enumerate() {
+            // SAFETY: promises 1 and 2.
+            let checked = unsafe { check_output(geometry, (index, pieces.length(index)), output) }?;
+            let Some(Checked { reach, bytes, is_packed }) = checked else { continue };
+            let (mut span, argument) = (Span::default(), Argument::Output(index));
+            if bytes > 0 {
+                if output.data.is_null() {
+                    return Err(Error::Null { argument, field: Field::Data });
+                }
+                span = reach.place(output.data.cast(), argument)?;
+                found.are_packed &= is_packed;
             }
-            span = reach.place(output.data.cast(), argument)?;
-            found.are_packed &= is_packed;
+            let [shape, strides] = arrays(output, rank);
+            found.push(shape.hull(strides), span, bytes);
         }
-        let [shape, strides] = arrays(output, rank);
-        found.push(shape.hull(strides), span, bytes);
+        Ok(found)
     }
-    Ok(found)
 }
 
 /// Returns whether an output is a packed tensor of the right type and shape that is large enough, as most are. For one
