@@ -9,7 +9,6 @@ use crate::rules::Request;
 use crate::shape::{self, bytes_of_bits, usize_of, DIM_UNKNOWN, MAX_RANK};
 use crate::tensor::Tensor;
 use crate::words::Argument;
-use core::mem::MaybeUninit;
 
 /// The shape of the input as the split axis divides it.
 #[derive(Debug, Clone, Copy)]
@@ -34,15 +33,13 @@ pub(crate) struct Geometry<'a> {
 }
 
 impl<'a> Geometry<'a> {
-    /// Checks type and shape of an input, and the axis. The lengths do not matter, only whether there are any. The
-    /// result is written to `room`.
+    /// Checks type and shape of an input, and the axis. The lengths do not matter, only whether there are any.
     #[inline(always)] // once in the library
     pub(crate) fn new(
         request: &Request<'_>,
         has_lengths: bool,
         &Tensor { dtype, shape, .. }: &Tensor<'a>,
-        room: &mut MaybeUninit<Self>,
-    ) -> Result<(), Error> {
+    ) -> Result<Self, Error> {
         let &Request { operator, axis, keepdims, may_be_unknown: unknown_allowed, .. } = request;
         let keeps_axis = !drops_axis(operator, keepdims, has_lengths);
         if !operator.allows(dtype) {
@@ -68,18 +65,7 @@ impl<'a> Geometry<'a> {
         };
         let step_bits = outer.max(0).wrapping_mul(inner).wrapping_mul(dtype.bits().into());
         let axis = place;
-        room.write(Self {
-            dtype,
-            shape,
-            axis,
-            keeps_axis,
-            extent,
-            elements,
-            inner,
-            outer,
-            step_bits,
-        });
-        Ok(())
+        Ok(Self { dtype, shape, axis, keeps_axis, extent, elements, inner, outer, step_bits })
     }
 
     /// Checks that all elements and all bytes can be numbered by `isize`, which is always so if it has 64 bits.

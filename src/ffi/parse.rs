@@ -36,14 +36,9 @@ impl<'a> ParsedCall<'a> {
     /// Plans a call from Rust.
     pub(crate) fn new(input: Tensor<'a>, request: &Request<'a>) -> Result<Self, Error> {
         let has_lengths = request.lengths.is_some();
-        let (mut geometry, mut pieces) = (MaybeUninit::uninit(), MaybeUninit::uninit());
-        // SAFETY: without an error they have been written.
-        unsafe {
-            Geometry::new(request, has_lengths, &input, &mut geometry)?;
-            let geometry = geometry.assume_init();
-            request.pieces(input.dtype, geometry.extent, &mut pieces)?;
-            Ok(Self { input, geometry, pieces: pieces.assume_init(), reads: Reads::NOTHING })
-        }
+        let geometry = Geometry::new(request, has_lengths, &input)?;
+        let pieces = request.pieces(input.dtype, geometry.extent)?;
+        Ok(Self { input, geometry, pieces, reads: Reads::NOTHING })
     }
 }
 
@@ -92,8 +87,8 @@ impl ParsedCall<'_> {
                 outputs,
             };
             let has_lengths = !given.split.is_null();
-            let room = &mut *(&raw mut (*call).geometry).cast();
-            Geometry::new(&request, has_lengths, input, room)?;
+            let geometry = Geometry::new(&request, has_lengths, input)?;
+            (&raw mut (*call).geometry).write(geometry);
             if has_lengths {
                 let split = &*checked(given.split, Argument::Lengths)?;
                 (*call).reads.split = Some(split);
@@ -104,8 +99,8 @@ impl ParsedCall<'_> {
                 request.lengths = Some(lengths);
                 (*call).reads.lengths = span;
             }
-            let room = &mut *(&raw mut (*call).pieces).cast();
-            request.pieces(input.dtype, (*call).geometry.extent, room)?;
+            let pieces = request.pieces(input.dtype, geometry.extent)?;
+            (&raw mut (*call).pieces).write(pieces);
             Ok(&mut *call)
         }
     }
@@ -178,8 +173,8 @@ unsafe fn plain_lengths<'a>(split: &libsplit_tensor) -> Option<(Lengths<'a>, Spa
 #[inline(never)]
 unsafe fn lengths_of<'a>(split: &libsplit_tensor) -> Result<(Lengths<'a>, Span), Error> {
     let argument = Argument::Lengths;
-    // SAFETY: promise 1.
     let mut room = MaybeUninit::uninit();
+    // SAFETY: promise 1.
     let tensor = unsafe {
         tensor_of(split, true, argument, &mut room)?;
         room.assume_init_ref()
@@ -209,11 +204,11 @@ unsafe fn lengths_of<'a>(split: &libsplit_tensor) -> Result<(Lengths<'a>, Span),
 /// # Safety
 /// Promise 1.
 #[inline(always)]
-pub(super) unsafe fn tensor_of<'a>(
+pub(super) unsafe fn tensor_of(
     tensor: &libsplit_tensor,
     has_strides: bool,
     argument: Argument,
-    room: &mut MaybeUninit<Tensor<'a>>,
+    room: &mut MaybeUninit<Tensor<'_>>,
 ) -> Result<(), Error> {
     let Some(dtype) = DType::from_number(tensor.dtype.0) else {
         let (expected, actual) = (number(DType::ALL.len()), tensor.dtype.0.into());

@@ -8,15 +8,13 @@ use crate::error::{number, Error};
 use crate::operator::EqualParts;
 use crate::pieces::Pieces;
 use crate::shape::DIM_UNKNOWN;
-use core::mem::MaybeUninit;
 
 /// Makes as many equal parts as the request asks for.
-pub(super) fn pieces(
+pub(super) fn pieces<'a>(
     request: &Request<'_>,
     equal: EqualParts,
     extent: i64,
-    pieces: &mut MaybeUninit<Pieces<'_>>,
-) -> Result<(), Error> {
+) -> Result<Pieces<'a>, Error> {
     let operator = request.operator;
     let count = match (request.num_outputs, equal, request.outputs) {
         (1.., _, _) => request.num_outputs,
@@ -34,7 +32,7 @@ pub(super) fn pieces(
     };
     request.check_parts(count)?;
     if extent == DIM_UNKNOWN {
-        return request.unknown(count, pieces);
+        return request.unknown(count);
     }
     let size = div_ceil(extent, count);
     // At most (count - 1) * (extent / count + 1), which is below extent + count.
@@ -47,8 +45,7 @@ pub(super) fn pieces(
             Err(Error::Uneven { operator, expected: count, actual: extent })
         }
         EqualParts::AsManyAsOutputs | EqualParts::Exact | EqualParts::LastSmaller => {
-            pieces.write(Pieces::Equal { count, size, extent });
-            Ok(())
+            Ok(Pieces::Equal { count, size, extent })
         }
     }
 }

@@ -7,7 +7,6 @@ use crate::lengths::Lengths;
 use crate::pieces::Pieces;
 use crate::shape::DIM_UNKNOWN;
 use crate::words::Argument;
-use core::mem::MaybeUninit;
 
 /// Makes the pieces that a list gives, in which one entry may be -1, for what the others leave, if `takes_rest`. Checks
 /// that it is a list, and fits the extent.
@@ -16,8 +15,7 @@ pub(super) fn pieces<'a>(
     lengths: &Lengths<'a>,
     extent: i64,
     takes_rest: bool,
-    pieces: &mut MaybeUninit<Pieces<'a>>,
-) -> Result<(), Error> {
+) -> Result<Pieces<'a>, Error> {
     let Some(count) = lengths.len() else {
         let operator = request.operator;
         return Err(Error::LengthsScalar { operator, expected: 1, actual: 0 });
@@ -29,7 +27,7 @@ pub(super) fn pieces<'a>(
     }
     request.check_count(count)?;
     if !lengths.is_known() {
-        return request.unknown(count, pieces);
+        return request.unknown(count);
     }
     let (words, dtype) = (lengths.words(), lengths.dtype());
     let (sum, has_rest) = match words {
@@ -55,11 +53,10 @@ pub(super) fn pieces<'a>(
             return Err(Error::LengthsSumOverflow { expected: extent, actual: i64::MAX });
         }
     };
-    match words {
-        Some(words) if !has_rest => pieces.write(Pieces::Words(words)),
-        _ => pieces.write(Pieces::Listed { lengths: *lengths, rest }),
-    };
-    Ok(())
+    Ok(match words {
+        Some(words) if !has_rest => Pieces::Words(words),
+        _ => Pieces::Listed { lengths: *lengths, rest },
+    })
 }
 
 /// Returns the sum of the entries if none of them is below 0, and the sum not above `i64::MAX`.

@@ -17,7 +17,6 @@ use crate::operator::{EqualParts, Operator, Rules};
 use crate::pieces::Pieces;
 use crate::shape::DIM_UNKNOWN;
 use crate::words::Argument;
-use core::mem::MaybeUninit;
 
 /// What the caller asks of an operator, apart from the input.
 #[derive(Debug, Clone, Copy)]
@@ -40,13 +39,9 @@ pub(crate) struct Request<'a> {
 pub(crate) const MAX_OUTPUTS: i64 = i32::MAX as i64;
 
 impl<'a> Request<'a> {
-    /// Writes the pieces of an axis, unless there is an error. Checks the lengths, or the number of parts.
-    pub(crate) fn pieces(
-        &self,
-        dtype: DType,
-        extent: i64,
-        pieces: &mut MaybeUninit<Pieces<'a>>,
-    ) -> Result<(), Error> {
+    /// Makes the pieces of an axis. Checks the lengths, or the number of parts.
+    #[inline(never)] // once in the library
+    pub(crate) fn pieces(&self, dtype: DType, extent: i64) -> Result<Pieces<'a>, Error> {
         let (operator, rules, lengths) =
             (self.operator, self.operator.rules(), self.lengths.as_ref());
         if let Some(lengths) = lengths {
@@ -65,16 +60,16 @@ impl<'a> Request<'a> {
             }
             if lengths.len().is_some() || rules != Rules::Sequence {
                 let takes_rest = rules == Rules::Variadic;
-                return lengths_list::pieces(self, lengths, extent, takes_rest, pieces);
+                return lengths_list::pieces(self, lengths, extent, takes_rest);
             }
         }
         let equal = match rules {
             Rules::Split(equal) => equal,
             Rules::Parts => EqualParts::Exact,
-            Rules::Sequence => return split_to_sequence::chunks(self, lengths, extent, pieces),
+            Rules::Sequence => return split_to_sequence::chunks(self, lengths, extent),
             Rules::Variadic => return Err(Error::LengthsAbsent { operator }),
         };
-        equal_parts::pieces(self, equal, extent, pieces)
+        equal_parts::pieces(self, equal, extent)
     }
 
     /// Checks that the lengths are of a type that the operator takes.
@@ -119,12 +114,11 @@ impl<'a> Request<'a> {
 
     /// Makes pieces of unknown lengths, if these are allowed.
     #[inline(always)] // as above
-    fn unknown(&self, count: i64, pieces: &mut MaybeUninit<Pieces<'_>>) -> Result<(), Error> {
+    fn unknown<'b>(&self, count: i64) -> Result<Pieces<'b>, Error> {
         if !self.may_be_unknown {
             return Err(Error::LengthsUnknown);
         }
-        pieces.write(Pieces::Equal { count, size: DIM_UNKNOWN, extent: 0 });
-        Ok(())
+        Ok(Pieces::Equal { count, size: DIM_UNKNOWN, extent: 0 })
     }
 }
 

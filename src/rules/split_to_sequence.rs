@@ -11,19 +11,17 @@ use crate::operator::{Operator, Rules};
 use crate::pieces::Pieces;
 use crate::shape::DIM_UNKNOWN;
 use crate::words::Argument;
-use core::mem::MaybeUninit;
 
 /// Makes pieces of the length that a scalar gives, or else of length 1.
-pub(super) fn chunks(
+pub(super) fn chunks<'a>(
     request: &Request<'_>,
     length: Option<&Lengths<'_>>,
     extent: i64,
-    pieces: &mut MaybeUninit<Pieces<'_>>,
-) -> Result<(), Error> {
+) -> Result<Pieces<'a>, Error> {
     let size = match length {
         None => 1,
         Some(length) if !length.is_known() => {
-            return request.unknown(count_given(request, Argument::Lengths)?, pieces);
+            return request.unknown(count_given(request, Argument::Lengths)?);
         }
         Some(length) => match length.get(0)? {
             size @ 1.. => size,
@@ -33,16 +31,14 @@ pub(super) fn chunks(
     if extent == DIM_UNKNOWN {
         let count = count_given(request, Argument::InputShape)?;
         if size != 1 {
-            return request.unknown(count, pieces);
+            return request.unknown(count);
         }
         // As many pieces of 1 as there are outputs.
-        pieces.write(Pieces::Equal { count, size, extent: count });
-        return Ok(());
+        return Ok(Pieces::Equal { count, size, extent: count });
     }
     let count = if size == 1 { extent } else { div_ceil(extent, size) };
     request.check_count(count)?;
-    pieces.write(Pieces::Equal { count, size, extent });
-    Ok(())
+    Ok(Pieces::Equal { count, size, extent })
 }
 
 /// Returns the number of pieces as the caller gives it, because `argument` is not known yet.
