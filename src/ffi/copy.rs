@@ -280,7 +280,6 @@ pub(super) unsafe fn check_output(
 ) -> Result<Option<Checked>, Error> {
     let (argument, bytes) = (Argument::Output(index), geometry.output_bytes(len));
     let packed = Checked::packed(bytes);
-    let mut room = MaybeUninit::uninit();
     // SAFETY: promises 1 and 2.
     let tensor = unsafe {
         if is_plain(geometry, (len, bytes), output) {
@@ -289,8 +288,7 @@ pub(super) unsafe fn check_output(
         if is_unwanted(output) {
             return Ok(None);
         }
-        tensor_of(output, true, argument, &mut room)?;
-        room.assume_init_ref()
+        tensor_of(output, true, argument)?
     };
     let output = index;
     if tensor.dtype != geometry.dtype {

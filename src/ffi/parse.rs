@@ -66,9 +66,8 @@ impl ParsedCall<'_> {
             check_flags(Argument::Params, given.flags, LIBSPLIT_FLAG_CLAMP_UNEVEN)?;
 
             let described = &*checked(input, Argument::Input)?;
-            let room = &mut *(&raw mut (*call).input).cast();
-            tensor_of(described, !may_be_unknown, Argument::Input, room)?;
-            let input = &(*call).input;
+            let input = tensor_of(described, !may_be_unknown, Argument::Input)?;
+            (&raw mut (*call).input).write(input);
             (&raw mut (*call).reads).write(Reads {
                 request: (Argument::Params, Span::of_bytes(params, params_bytes)),
                 input: Some(described),
@@ -87,7 +86,7 @@ impl ParsedCall<'_> {
                 outputs,
             };
             let has_lengths = !given.split.is_null();
-            let geometry = Geometry::new(&request, has_lengths, input)?;
+            let geometry = Geometry::new(&request, has_lengths, &input)?;
             (&raw mut (*call).geometry).write(geometry);
             if has_lengths {
                 let split = &*checked(given.split, Argument::Lengths)?;
@@ -173,12 +172,8 @@ unsafe fn plain_lengths<'a>(split: &libsplit_tensor) -> Option<(Lengths<'a>, Spa
 #[inline(never)]
 unsafe fn lengths_of<'a>(split: &libsplit_tensor) -> Result<(Lengths<'a>, Span), Error> {
     let argument = Argument::Lengths;
-    let mut room = MaybeUninit::uninit();
     // SAFETY: promise 1.
-    let tensor = unsafe {
-        tensor_of(split, true, argument, &mut room)?;
-        room.assume_init_ref()
-    };
+    let tensor = unsafe { tensor_of(split, true, argument) }?;
     let len = tensor.shape.first().copied();
     if let Some(actual @ ..=-1) = len {
         return Err(Error::LengthsExtent { expected: 0, actual });
@@ -199,17 +194,16 @@ unsafe fn lengths_of<'a>(split: &libsplit_tensor) -> Result<(Lengths<'a>, Span),
     })
 }
 
-/// Writes a tensor to `room` after a check of its type, rank and arrays; without its strides if these do not matter.
+/// Returns a tensor after a check of its type, rank and arrays; without its strides if these do not matter.
 ///
 /// # Safety
 /// Promise 1.
 #[inline(always)]
-pub(super) unsafe fn tensor_of(
+pub(super) unsafe fn tensor_of<'a>(
     tensor: &libsplit_tensor,
     has_strides: bool,
     argument: Argument,
-    room: &mut MaybeUninit<Tensor<'_>>,
-) -> Result<(), Error> {
+) -> Result<Tensor<'a>, Error> {
     let Some(dtype) = DType::from_number(tensor.dtype.0) else {
         let (expected, actual) = (number(DType::ALL.len()), tensor.dtype.0.into());
         return Err(Error::DTypeUnknown { argument, expected, actual });
@@ -236,15 +230,14 @@ pub(super) unsafe fn tensor_of(
             }
         }
     }
-    room.write(Tensor {
+    Ok(Tensor {
         data: tensor.data.cast(),
         data_bytes: tensor.data_bytes,
         dtype,
         shape,
         strides,
         bit_offset: tensor.bit_offset,
-    });
-    Ok(())
+    })
 }
 
 /// Checks that a pointer is not NULL, and aligned.
