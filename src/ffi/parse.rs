@@ -58,23 +58,19 @@ impl ParsedCall<'_> {
         error: *const libsplit_error,
         room: &mut MaybeUninit<Self>,
     ) -> Result<&mut Self, Error> {
-        let call = room.as_mut_ptr();
-        // SAFETY: promise 1; every field of the call has been written when it is returned.
+        // SAFETY: promise 1.
         unsafe {
             let (given, params_bytes) = versioned(params, Argument::Params, FIRST_PARAMS)?;
             let operator = operator(&given)?;
             check_flags(Argument::Params, given.flags, LIBSPLIT_FLAG_CLAMP_UNEVEN)?;
-
             let described = &*checked(input, Argument::Input)?;
             let input = tensor_of(described, !may_be_unknown, Argument::Input)?;
-            (&raw mut (*call).input).write(input);
-            (&raw mut (*call).reads).write(Reads {
+            let mut reads = Reads {
                 request: (Argument::Params, Span::of_bytes(params, params_bytes)),
                 input: Some(described),
                 error,
                 ..Reads::NOTHING
-            });
-
+            };
             let mut request = Request {
                 operator,
                 axis: given.axis,
@@ -87,20 +83,15 @@ impl ParsedCall<'_> {
             };
             let has_lengths = !given.split.is_null();
             let geometry = Geometry::new(&request, has_lengths, &input)?;
-            (&raw mut (*call).geometry).write(geometry);
             if has_lengths {
                 let split = &*checked(given.split, Argument::Lengths)?;
-                (*call).reads.split = Some(split);
-                let (lengths, span) = match plain_lengths(split) {
-                    Some(found) => found,
-                    None => lengths_of(split)?,
-                };
+                let plain = plain_lengths(split);
+                let (lengths, span) = plain.map_or_else(|| lengths_of(split), Ok)?;
                 request.lengths = Some(lengths);
-                (*call).reads.lengths = span;
+                (reads.split, reads.lengths) = (Some(split), span);
             }
             let pieces = request.pieces(input.dtype, geometry.extent)?;
-            (&raw mut (*call).pieces).write(pieces);
-            Ok(&mut *call)
+            Ok(room.write(Self { input, geometry, pieces, reads }))
         }
     }
 }
