@@ -1,7 +1,6 @@
 //! The operator's lengths: a scalar or list of any type that some version allows.
 
 use crate::dtype::DType;
-use crate::error::Error;
 use core::marker::PhantomData;
 
 /// A borrowed lengths tensor of rank 0 or 1. Built safely from slices and numbers, or by the C
@@ -18,8 +17,8 @@ pub struct Lengths<'a> {
     pub(crate) count: i64,
     is_scalar: bool,
     /// Whether they are Rust integers, of which the operators that take lengths take any type.
-    are_rust_integers: bool,
-    dtype: DType,
+    pub(crate) are_rust_integers: bool,
+    pub(crate) dtype: DType,
     borrowed: PhantomData<&'a [u8]>,
 }
 
@@ -89,15 +88,6 @@ impl<'a> Lengths<'a> {
         Self { data, bit_offset, bit_stride, count, is_scalar, are_rust_integers, dtype, borrowed }
     }
 
-    pub(crate) fn dtype(&self) -> DType {
-        self.dtype
-    }
-
-    /// Returns whether they are Rust integers, which any operator with lengths takes.
-    pub(crate) fn are_rust_integers(&self) -> bool {
-        self.are_rust_integers
-    }
-
     /// Returns the number of entries of a list, `None` for a scalar.
     pub(crate) fn len(&self) -> Option<i64> {
         (!self.is_scalar).then_some(self.count)
@@ -110,13 +100,6 @@ impl<'a> Lengths<'a> {
 
     pub(crate) fn is_known(&self) -> bool {
         !self.data.is_null() || self.count == 0
-    }
-
-    /// Returns entry `index`, as [`Lengths::value`] does, or an error.
-    #[inline(always)] // as below
-    pub(crate) fn get(&self, index: i64) -> Result<i64, Error> {
-        let not_integer = Error::LengthNotInteger { output: index, dtype: self.dtype };
-        self.value(index).ok_or(not_integer)
     }
 
     /// Returns the entries of a list, if their values are known and lie in memory as a slice of int64 does.

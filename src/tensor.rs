@@ -5,7 +5,7 @@
 
 use crate::dtype::DType;
 use crate::error::{number, Error};
-use crate::shape;
+use crate::shape::{self, bytes_of_bits};
 use crate::span::Span;
 use crate::words::{Argument, Field};
 
@@ -76,7 +76,7 @@ impl Tensor<'_> {
     pub(crate) fn reach(&self, count: i64, argument: Argument) -> Result<Reach, Error> {
         if self.strides.is_none() && self.bit_offset == 0 {
             // All bits have been found to have numbers.
-            return Ok(Reach::packed(shape::packed_bytes(count, self.dtype.bits())));
+            return Ok(Reach::packed(bytes_of_bits(count.wrapping_mul(self.dtype.bits().into()))));
         }
         let end = count - 1;
         if self.strides.is_none() {

@@ -213,12 +213,13 @@ pub(super) unsafe fn tensor_of<'a>(
     };
     let (mut shape, mut strides): (&[i64], Option<&[i64]>) = (&[], None);
     if rank > 0 {
-        // SAFETY: promise 1.
-        unsafe {
-            shape = array(tensor.shape, rank, argument, Field::Shape)?;
-            if has_strides && !tensor.strides.is_null() {
-                strides = Some(array(tensor.strides, rank, argument, Field::Strides)?);
-            }
+        // SAFETY: not NULL, aligned, and as long by promise 1.
+        let array = |array, field| unsafe {
+            Ok(slice::from_raw_parts(checked_field(array, argument, field)?, rank))
+        };
+        shape = array(tensor.shape, Field::Shape)?;
+        if has_strides && !tensor.strides.is_null() {
+            strides = Some(array(tensor.strides, Field::Strides)?);
         }
     }
     Ok(Tensor {
@@ -253,22 +254,6 @@ pub(super) fn checked_field<T>(
 #[inline]
 pub(super) fn checked<T>(pointer: *const T, argument: Argument) -> Result<*const T, Error> {
     checked_field(pointer, argument, Field::Itself)
-}
-
-/// Returns an array of a descriptor. Checks that it is not NULL, and aligned.
-///
-/// # Safety
-/// Promise 1.
-#[inline]
-pub(super) unsafe fn array<'a>(
-    array: *const i64,
-    len: usize,
-    argument: Argument,
-    field: Field,
-) -> Result<&'a [i64], Error> {
-    let array = checked_field(array, argument, field)?;
-    // SAFETY: not NULL, aligned, and as long by promise 1.
-    Ok(unsafe { slice::from_raw_parts(array, len) })
 }
 
 /// The sizes of structures in their first version, which ended with these fields. Old programs will always state them,

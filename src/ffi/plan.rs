@@ -432,11 +432,12 @@ pub unsafe fn plan_view(
         checked(outputs.cast_const(), Argument::Outputs)?;
         planned.input(input)?;
         let written = Span::of_array(outputs.cast_const(), num_outputs);
-        let error = (Argument::Error, Span::of_bytes(error, FIRST_ERROR));
-        for (other, read) in [planned.span(), error] {
-            if read.intersects(written) {
-                return Err(Error::ArrayOverlap { argument: Argument::Outputs, other });
-            }
+        let (argument, (other, plan)) = (Argument::Outputs, planned.span());
+        if plan.intersects(written) {
+            return Err(Error::ArrayOverlap { argument, other });
+        }
+        if !error.is_null() && Span::of_bytes(error, FIRST_ERROR).intersects(written) {
+            return Err(Error::ArrayOverlap { argument, other: Argument::Error });
         }
         for (index, record) in planned.records().iter().enumerate() {
             if record.ahead != UNWANTED {

@@ -29,7 +29,7 @@ pub(super) fn pieces<'a>(
     if !lengths.is_known() {
         return request.unknown(count);
     }
-    let (words, dtype) = (lengths.words(), lengths.dtype());
+    let (words, dtype) = (lengths.words(), lengths.dtype);
     let (sum, has_rest) = match words {
         Some(words) => match plain_sum(words) {
             Some(sum) => (Some(sum), false),

@@ -75,9 +75,9 @@ impl<'a> Request<'a> {
     /// Checks that the lengths are of a type that the operator takes.
     #[inline(always)] // so that a request need not lie in memory
     fn check_type_of(&self, lengths: &Lengths<'_>, input: DType) -> Result<(), Error> {
-        let (operator, actual) = (self.operator, lengths.dtype());
+        let (operator, actual) = (self.operator, lengths.dtype);
         let (is_taken, expected) = operator.takes_lengths(actual, input);
-        if is_taken || lengths.are_rust_integers() {
+        if is_taken || lengths.are_rust_integers {
             return Ok(());
         }
         Err(Error::LengthsDType { operator, actual, expected })
