@@ -90,12 +90,6 @@ impl<'a> Geometry<'a> {
         usize_of(self.output_bytes(len))
     }
 
-    /// Returns an extent of the input.
-    #[inline]
-    pub(crate) fn extent_of(&self, axis: usize) -> i64 {
-        self.shape.get(axis).copied().unwrap_or(0)
-    }
-
     /// Returns the rank of every output.
     #[inline]
     pub(crate) fn output_rank(&self) -> usize {

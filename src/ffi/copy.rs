@@ -79,6 +79,65 @@ impl ParsedCall<'_> {
         // SAFETY: promise 5.
         unsafe { copy::run(&transfer, executor) }
     }
+
+    /// Checks each output of a copy by itself. Returns `None` if an output is not plain, or not in order.
+    ///
+    /// # Safety
+    /// Promises 1 and 2.
+    #[inline(never)] // for its registers
+    unsafe fn check_each(&self, outputs: &[libsplit_tensor]) -> Option<Written> {
+        let Self { geometry, pieces, .. } = self;
+        let (rank, mut found) = (geometry.output_rank(), Written::NOTHING);
+        for (index, output) in outputs.iter().enumerate() {
+            let len = pieces.length(index);
+            let (bytes, start) = (geometry.output_bytes(len), output.data as usize);
+            // SAFETY: promises 1 and 2.
+            if unsafe { is_plain(geometry, (len, bytes), output) } {
+                let end = start.wrapping_add(usize_of(bytes));
+                if start == 0 || end < start {
+                    return None;
+                }
+                let (span, mut arrays) = (Span { start, end }, Span::of_array(output.shape, rank));
+                if !output.strides.is_null() {
+                    arrays = arrays.hull(Span::of_array(output.strides, rank));
+                }
+                if !found.is_clear_of(arrays, span) || !span.is_apart(found.trail.hull) {
+                    return None;
+                }
+                found.push(arrays, span, bytes);
+            } else if !is_unwanted(output) {
+                return None;
+            }
+        }
+        Some(found)
+    }
+
+    /// Does so whatever the outputs are.
+    ///
+    /// # Safety
+    /// Promises 1 and 2.
+    #[cold]
+    #[inline(never)]
+    unsafe fn check_each_closely(&self, outputs: &[libsplit_tensor]) -> Result<Written, Error> {
+        let Self { geometry, pieces, .. } = self;
+        let (rank, mut found) = (geometry.output_rank(), Written::NOTHING);
+        for (index, output) in outputs.iter().enumerate() {
+            // SAFETY: promises 1 and 2.
+            let checked = unsafe { check_output(geometry, (index, pieces.length(index)), output) }?;
+            let Some(Checked { reach, bytes, is_packed }) = checked else { continue };
+            let (mut span, argument) = (Span::default(), Argument::Output(index));
+            if bytes > 0 {
+                if output.data.is_null() {
+                    return Err(Error::Null { argument, field: Field::Data });
+                }
+                span = reach.place(output.data.cast(), argument)?;
+                found.are_packed &= is_packed;
+            }
+            let [shape, strides] = arrays(output, rank);
+            found.push(shape.hull(strides), span, bytes);
+        }
+        Ok(found)
+    }
 }
 
 /// Returns a field of all descriptors, `offset` bytes from the start of each.
@@ -174,67 +233,6 @@ impl Written {
             // last bytes.
             self.bytes = self.bytes.wrapping_add(usize_of(bytes));
         }
-    }
-}
-
-impl ParsedCall<'_> {
-    /// Checks each output of a copy by itself. Returns `None` if an output is not plain, or not in order.
-    ///
-    /// # Safety
-    /// Promises 1 and 2.
-    #[inline(never)] // for its registers
-    unsafe fn check_each(&self, outputs: &[libsplit_tensor]) -> Option<Written> {
-        let Self { geometry, pieces, .. } = self;
-        let (rank, mut found) = (geometry.output_rank(), Written::NOTHING);
-        for (index, output) in outputs.iter().enumerate() {
-            let len = pieces.length(index);
-            let (bytes, start) = (geometry.output_bytes(len), output.data as usize);
-            // SAFETY: promises 1 and 2.
-            if unsafe { is_plain(geometry, (len, bytes), output) } {
-                let end = start.wrapping_add(usize_of(bytes));
-                if start == 0 || end < start {
-                    return None;
-                }
-                let (span, mut arrays) = (Span { start, end }, Span::of_array(output.shape, rank));
-                if !output.strides.is_null() {
-                    arrays = arrays.hull(Span::of_array(output.strides, rank));
-                }
-                if !found.is_clear_of(arrays, span) || !span.is_apart(found.trail.hull) {
-                    return None;
-                }
-                found.push(arrays, span, bytes);
-            } else if !is_unwanted(output) {
-                return None;
-            }
-        }
-        Some(found)
-    }
-
-    /// Does so whatever the outputs are.
-    ///
-    /// # Safety
-    /// Promises 1 and 2.
-    #[cold]
-    #[inline(never)]
-    unsafe fn check_each_closely(&self, outputs: &[libsplit_tensor]) -> Result<Written, Error> {
-        let Self { geometry, pieces, .. } = self;
-        let (rank, mut found) = (geometry.output_rank(), Written::NOTHING);
-        for (index, output) in outputs.iter().enumerate() {
-            // SAFETY: promises 1 and 2.
-            let checked = unsafe { check_output(geometry, (index, pieces.length(index)), output) }?;
-            let Some(Checked { reach, bytes, is_packed }) = checked else { continue };
-            let (mut span, argument) = (Span::default(), Argument::Output(index));
-            if bytes > 0 {
-                if output.data.is_null() {
-                    return Err(Error::Null { argument, field: Field::Data });
-                }
-                span = reach.place(output.data.cast(), argument)?;
-                found.are_packed &= is_packed;
-            }
-            let [shape, strides] = arrays(output, rank);
-            found.push(shape.hull(strides), span, bytes);
-        }
-        Ok(found)
     }
 }
 

@@ -114,7 +114,7 @@ unsafe fn fill(
         (*output).dtype = libsplit_dtype(geometry.dtype as i32);
         let (shape, strides, mut packed) = ((*output).shape, (*output).strides, 1i64);
         for axis in (0..geometry.shape.len()).rev() {
-            let own = geometry.extent_of(axis);
+            let own = geometry.shape.get(axis).copied().unwrap_or(0);
             let is_split = axis == geometry.axis;
             if !is_split || geometry.keeps_axis {
                 at = at.wrapping_sub(1);

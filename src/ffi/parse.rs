@@ -350,7 +350,7 @@ pub(super) fn is_unwanted(tensor: &libsplit_tensor) -> bool {
     tensor.shape.is_null() && tensor.data.is_null() && is_zero(tensor)
 }
 
-#[inline(never)]
+#[inline(never)] // for the registers of loops
 fn is_zero(tensor: &libsplit_tensor) -> bool {
     *tensor == libsplit_tensor::ZERO
 }

@@ -176,7 +176,15 @@ pub(crate) unsafe fn make(
             has_strided_outputs |= !checked.is_packed;
         }
     }
-    check_memory(Span::of_bytes(plan, sections.end), given, geometry.output_rank(), reads)?;
+    // Nothing that is read is overwritten.
+    let memory = Span::of_bytes(plan, sections.end);
+    let arrays = |output| parse::arrays(output, geometry.output_rank());
+    let has_array = |output| arrays(output).iter().any(|array| memory.intersects(*array));
+    let array = || given.iter().position(has_array).map(Argument::Output);
+    let descriptor = || memory.intersects(Span::of_slice(given)).then_some(Argument::Outputs);
+    if let Some(other) = reads.under(memory).or_else(array).or_else(descriptor) {
+        return Err(Error::ArrayOverlap { argument: Argument::Plan, other });
+    }
 
     let (place, mut bytes) = (Place::new(geometry, input), 0usize);
     for piece in pieces.iter() {
@@ -227,23 +235,6 @@ pub(crate) unsafe fn make(
         });
     }
     Ok(())
-}
-
-/// Checks that the plan overlaps nothing that is read while it is written.
-fn check_memory(
-    plan: Span,
-    outputs: &[libsplit_tensor],
-    rank: usize,
-    reads: &Reads<'_>,
-) -> Result<(), Error> {
-    let has_array =
-        |output| parse::arrays(output, rank).iter().any(|array| plan.intersects(*array));
-    let array = || outputs.iter().position(has_array).map(Argument::Output);
-    let descriptor = || plan.intersects(Span::of_slice(outputs)).then_some(Argument::Outputs);
-    match reads.under(plan).or_else(array).or_else(descriptor) {
-        None => Ok(()),
-        Some(other) => Err(Error::ArrayOverlap { argument: Argument::Plan, other }),
-    }
 }
 
 /// Returns the address of an entry of an array of a plan.

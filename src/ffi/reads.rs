@@ -39,7 +39,7 @@ impl Reads<'_> {
                 let rank = usize::try_from(tensor.rank).unwrap_or(0);
                 let is_over_array =
                     |array: *mut i64| !array.is_null() && is_over(Span::of_array(array, rank));
-                is_over(Span::of(tensor))
+                is_over(Span::of_array(tensor, 1))
                     || is_over_array(tensor.shape)
                     || is_over_array(tensor.strides)
             })
