@@ -59,8 +59,8 @@ impl<'a> Geometry<'a> {
         let Some((outward, &[extent, ref inward @ ..])) = shape.split_at_checked(place) else {
             return Err(refusal(shape, axis, lowest));
         };
-        let counts = counts(outward, extent, inward, dtype).filter(|counts| counts.least >= lowest);
-        let Some(Counts { elements, inner, outer, .. }) = counts else {
+        let counts = counts(outward, extent, inward, dtype).filter(|[.., least]| *least >= lowest);
+        let Some([elements, inner, outer, _]) = counts else {
             return Err(refusal(shape, axis, lowest));
         };
         let step_bits = outer.max(0).wrapping_mul(inner).wrapping_mul(dtype.bits().into());
@@ -151,21 +151,17 @@ fn refusal(shape: &[i64], axis: i64, lowest: i64) -> Error {
     }
 }
 
-/// What the extents of a shape multiply to, where an unknown one counts as 1.
-pub(crate) struct Counts {
-    /// All of them, those inward of an axis, and those outward of it. The latter are unknown if one of the extents of
-    /// other axes is.
-    pub elements: i64,
-    inner: i64,
-    outer: i64,
-    /// The least extent.
-    least: i64,
-}
-
-/// Returns `None` if the bits of all elements cannot be numbered by 63 bits, also if an extent of 0 means that there
-/// are none, because then strides could not be numbered either.
+/// Returns the products of all extents, of those inward of an axis, and of those outward of it, where an unknown extent
+/// counts as 1, and the least extent. The product of those outward is unknown if an extent of another axis is. Returns
+/// `None` if the bits of all elements cannot be numbered by 63 bits, also if an extent of 0 means that there are none,
+/// because then strides could not be numbered either.
 #[inline(always)] // once in the library
-pub(crate) fn counts(outward: &[i64], extent: i64, inward: &[i64], dtype: DType) -> Option<Counts> {
+pub(crate) fn counts(
+    outward: &[i64],
+    extent: i64,
+    inward: &[i64],
+    dtype: DType,
+) -> Option<[i64; 4]> {
     // The product of extents above 0, and the least of all.
     let product = |extents: &[i64]| {
         extents.iter().try_fold((1i64, i64::MAX), |(product, least), &extent| {
@@ -178,12 +174,12 @@ pub(crate) fn counts(outward: &[i64], extent: i64, inward: &[i64], dtype: DType)
     let unless_empty = |least: i64, count| if least == 0 { 0 } else { count };
     let least_other = least_inward.min(least_outward);
     let least = least_other.min(extent);
-    Some(Counts {
-        elements: unless_empty(least, elements),
-        inner: unless_empty(least_inward, inner),
-        outer: if least_other < 0 { DIM_UNKNOWN } else { unless_empty(least_outward, outer) },
+    Some([
+        unless_empty(least, elements),
+        unless_empty(least_inward, inner),
+        if least_other < 0 { DIM_UNKNOWN } else { unless_empty(least_outward, outer) },
         least,
-    })
+    ])
 }
 
 /// The layout of an input, for views of its pieces. Distances are counted in units: bytes, or bits of sub-byte types.

@@ -12,7 +12,7 @@ pub struct Lengths<'a> {
     /// First element's offset in bits from `data`.
     bit_offset: i64,
     /// Bits from one element to the next.
-    bit_stride: i64,
+    pub(crate) bit_stride: i64,
     /// The number of entries; 1 for a scalar.
     pub(crate) count: i64,
     is_scalar: bool,
@@ -91,11 +91,6 @@ impl<'a> Lengths<'a> {
     /// Returns the number of entries of a list, `None` for a scalar.
     pub(crate) fn len(&self) -> Option<i64> {
         (!self.is_scalar).then_some(self.count)
-    }
-
-    /// Returns whether all entries are one and the same in memory.
-    pub(crate) fn is_repeated(&self) -> bool {
-        self.bit_stride == 0
     }
 
     pub(crate) fn is_known(&self) -> bool {

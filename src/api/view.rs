@@ -101,7 +101,8 @@ fn check_shape<T: Element>(shape: &[i64]) -> Result<i64, Error> {
         }
     }
     let too_many = Error::TooManyElements { argument: Argument::Input };
-    Ok(geometry::counts(shape, 1, &[], T::DTYPE).ok_or(too_many)?.elements)
+    let [count, ..] = geometry::counts(shape, 1, &[], T::DTYPE).ok_or(too_many)?;
+    Ok(count)
 }
 
 /// The row-major packed strides of a shape that is within bounds. Extents of 0 count as 1.

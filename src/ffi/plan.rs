@@ -294,11 +294,6 @@ impl<'a> Planned<'a> {
         (Argument::Plan, Span::of_array(self.place, self.head.sections.end))
     }
 
-    #[inline]
-    fn records(&self) -> &'a [Record] {
-        self.array(self.head.sections.records, self.head.num_outputs)
-    }
-
     /// Returns the shape of the input, and the pieces.
     #[inline]
     fn split(&self) -> (Geometry<'a>, Pieces<'a>) {
@@ -366,7 +361,8 @@ impl<'a> Planned<'a> {
         checked(outputs, Argument::Outputs)?;
         let source = self.input(input)?;
         let mut trail = Trail::EMPTY;
-        for (index, record) in self.records().iter().enumerate() {
+        let records: &[Record] = self.array(self.head.sections.records, self.head.num_outputs);
+        for (index, record) in records.iter().enumerate() {
             if record.reach.bytes > 0 {
                 // SAFETY: promise 1.
                 let (argument, target) = (Argument::Output(index), unsafe { *outputs.add(index) });
@@ -430,7 +426,8 @@ pub unsafe fn plan_view(
         if !error.is_null() && Span::of_bytes(error, FIRST_ERROR).intersects(written) {
             return Err(Error::ArrayOverlap { argument, other: Argument::Error });
         }
-        for (index, record) in planned.records().iter().enumerate() {
+        let records: &[Record] = planned.array(planned.head.sections.records, num_outputs);
+        for (index, record) in records.iter().enumerate() {
             if record.ahead != UNWANTED {
                 outputs.add(index).write(input.wrapping_offset(record.ahead as isize));
             }

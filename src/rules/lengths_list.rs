@@ -35,7 +35,7 @@ pub(super) fn pieces<'a>(
             Some(sum) => (Some(sum), false),
             None => add_up(words.iter().copied().map(Some), dtype, takes_rest)?,
         },
-        None if lengths.is_repeated() && count > 2 => {
+        None if lengths.bit_stride == 0 && count > 2 => {
             // Two entries are enough to know all of them, however many there claim to be.
             let (sum, has_rest) = add_up((0..2).map(|at| lengths.value(at)), dtype, takes_rest)?;
             (sum.and_then(|sum| (sum / 2).checked_mul(count)), has_rest)
