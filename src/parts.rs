@@ -172,7 +172,7 @@ impl Transfer<'_> {
         let bits = self.geometry.dtype.bits();
         let reach = match self.output_dims(&part) {
             Some(dims) => shape::reach(dims).and_then(|(low, high)| byte_reach(low, high, bits, 0)),
-            None => Some(Reach::packed(self.geometry.output_bytes(part.len))),
+            None => Some(Reach { low: 0, bytes: self.geometry.output_bytes(part.len) }),
         };
         // All outputs have been found to lie within the address space.
         reach.and_then(|reach| reach.at(part.target)).unwrap_or_default()

@@ -76,7 +76,8 @@ impl Tensor<'_> {
     pub(crate) fn reach(&self, count: i64, argument: Argument) -> Result<Reach, Error> {
         if self.strides.is_none() && self.bit_offset == 0 {
             // All bits have been found to have numbers.
-            return Ok(Reach::packed(bytes_of_bits(count.wrapping_mul(self.dtype.bits().into()))));
+            let bits = count.wrapping_mul(self.dtype.bits().into());
+            return Ok(Reach { low: 0, bytes: bytes_of_bits(bits) });
         }
         let end = count - 1;
         if self.strides.is_none() {
@@ -122,12 +123,6 @@ impl Tensor<'_> {
 }
 
 impl Reach {
-    /// Returns the reach of packed elements that begin at a whole byte and take so many.
-    #[inline]
-    pub(crate) fn packed(bytes: i64) -> Self {
-        Self { low: 0, bytes }
-    }
-
     /// Checks that the bytes can be numbered by `isize`, which is always so if it has 64 bits.
     pub(crate) fn check_fits(self, argument: Argument) -> Result<Self, Error> {
         match (isize::try_from(self.low), isize::try_from(self.bytes)) {
@@ -139,10 +134,7 @@ impl Reach {
     /// Returns the addresses of a tensor whose element [0, …, 0] is at `data`.
     #[inline(always)]
     pub(crate) fn place(self, data: *const u8, argument: Argument) -> Result<Span, Error> {
-        match self.at(data) {
-            Some(span) => Ok(span),
-            None => Err(Error::AddressOverflow { argument }),
-        }
+        self.at(data).ok_or(Error::AddressOverflow { argument })
     }
 
     /// As [`Reach::place`], but returns `None` past the end of the address space.

@@ -179,7 +179,6 @@ fn check_arrays(
 
 /// What an output reaches over (nothing if it has no elements), how many bytes are copied to it, and whether it is
 /// packed.
-#[derive(Clone, Copy)]
 pub(super) struct Checked {
     pub reach: Reach,
     pub bytes: i64,
@@ -188,7 +187,7 @@ pub(super) struct Checked {
 
 impl Checked {
     pub(super) fn packed(bytes: i64) -> Self {
-        Self { reach: Reach::packed(bytes), bytes, is_packed: true }
+        Self { reach: Reach { low: 0, bytes }, bytes, is_packed: true }
     }
 }
 

@@ -85,8 +85,7 @@ impl ParsedCall<'_> {
             let geometry = Geometry::new(&request, has_lengths, &input)?;
             if has_lengths {
                 let split = &*checked(given.split, Argument::Lengths)?;
-                let plain = plain_lengths(split);
-                let (lengths, span) = plain.map_or_else(|| lengths_of(split), Ok)?;
+                let (lengths, span) = plain_lengths(split).map_or_else(|| lengths_of(split), Ok)?;
                 request.lengths = Some(lengths);
                 (reads.split, reads.lengths) = (Some(split), span);
             }

@@ -393,11 +393,10 @@ pub unsafe fn plan_copy(
 ) -> Result<(), Error> {
     // SAFETY: promises 1, 3 and 5.
     unsafe {
-        let mut executor_span = Span::NOWHERE;
-        let pool = Pool::parse(executor, &mut executor_span)?;
+        let mut place = Span::NOWHERE;
+        let pool = Pool::parse(executor, &mut place)?;
         let planned = Planned::for_outputs(plan, num_outputs)?;
-        let request = planned.span();
-        let reads = Reads { request, error, executor: executor_span, ..Reads::NOTHING };
+        let reads = Reads { request: planned.span(), error, executor: place, ..Reads::NOTHING };
         planned.copy(input, outputs, pool.as_ref().map(|pool| pool as &dyn Executor), &reads)
     }
 }
