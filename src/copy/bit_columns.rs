@@ -1,4 +1,8 @@
 //! Columns of elements that share bytes: tiles of them are transposed in words.
+//!
+//! # Safety
+//! For everything unsafe here: the columns must be readable, the output writable, and the CPU must have the features of
+//! the level.
 
 // Numbers of bits in a word and of bytes in memory fit into whatever they are cast to.
 #![allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)]
@@ -26,9 +30,6 @@ pub(super) struct Columns {
 }
 
 /// Copies columns of at least a byte each. A word has `K` elements, and a row of a strip `W` words.
-///
-/// # Safety
-/// They must be readable, and the output writable.
 #[inline(always)]
 pub(super) unsafe fn transpose<const K: usize, const W: usize>(
     columns: &Columns,
@@ -48,9 +49,6 @@ pub(super) unsafe fn transpose<const K: usize, const W: usize>(
 }
 
 /// Copies a strip of columns. What is held after each but the last goes into the first byte of the next.
-///
-/// # Safety
-/// As [`transpose`].
 #[inline(always)]
 unsafe fn transpose_strip<const K: usize, const W: usize>(
     columns: &Columns,
@@ -99,9 +97,6 @@ unsafe fn transpose_strip<const K: usize, const W: usize>(
 }
 
 /// Writes some bits of a column, whose words are `APART` words apart, after the held ones. Returns what is held then.
-///
-/// # Safety
-/// The words must be readable and the bytes writable.
 #[inline(always)]
 unsafe fn put<const APART: usize>(
     mut words: *const u64,
@@ -138,9 +133,6 @@ unsafe fn put<const APART: usize>(
 
 impl Columns {
     /// Reads some rows of a strip; the others become zeros.
-    ///
-    /// # Safety
-    /// As [`transpose`].
     #[inline(always)]
     unsafe fn fill<const K: usize, const W: usize>(
         &self,

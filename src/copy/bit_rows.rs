@@ -1,4 +1,8 @@
 //! Rows of elements that share bytes: runs of bits, packed one after the other.
+//!
+//! # Safety
+//! For everything unsafe here: the bits must be readable; everything up to the writer's end must be writable, and have
+//! room for what is written; and the CPU must have the features of the level.
 
 // Numbers of bits in a word and of bytes in memory fit into whatever they are cast to.
 #![allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)]
@@ -30,9 +34,6 @@ pub(super) struct Writer {
 
 impl Writer {
     /// Adds up to [`PUSH_BITS`] bits. May overwrite seven bytes more, up to the end: these are written later.
-    ///
-    /// # Safety
-    /// There must be room for them, and everything up to the end must be writable.
     #[inline(always)]
     unsafe fn push(&mut self, word: u64, bits: i64) {
         self.held |= (word & ones(bits)) << self.bits;
@@ -53,9 +54,6 @@ impl Writer {
     }
 
     /// Writes the last byte, if part of one is held.
-    ///
-    /// # Safety
-    /// As for [`Writer::push`].
     pub(super) unsafe fn finish(&self) {
         if self.bits > 0 {
             // SAFETY: the caller's promise.
@@ -91,9 +89,6 @@ impl Source {
     }
 
     /// Reads up to [`PUSH_BITS`] bits; those above them may be anything.
-    ///
-    /// # Safety
-    /// These bits must be readable.
     #[inline(always)]
     pub(super) unsafe fn read(&self, bit: i64, bits: i64) -> u64 {
         let (at, shift) = (self.byte(bit), bit & 7);
@@ -111,9 +106,6 @@ impl Source {
     }
 
     /// Copies some bits of a run.
-    ///
-    /// # Safety
-    /// They must be readable, and as for [`Writer::push`].
     #[inline(always)]
     pub(super) unsafe fn push_run(&self, out: &mut Writer, mut bit: i64, mut bits: i64) {
         // SAFETY: the caller's promise.
@@ -147,9 +139,6 @@ impl Source {
     }
 
     /// Copies a long run: first a word, which also takes what is held, then chunks from the second byte on.
-    ///
-    /// # Safety
-    /// As for [`Source::push_run`], with room behind it.
     #[inline(always)]
     unsafe fn push_long(&self, out: &mut Writer, bit: i64, bits: i64) {
         let Writer { target, held, bits: before, .. } = *out;
@@ -249,9 +238,6 @@ pub(super) struct Row {
 
 impl Row {
     /// Copies some bits of a row by runs, counted as if it were packed.
-    ///
-    /// # Safety
-    /// They must be readable, and as for [`Writer::push`].
     #[inline(always)]
     unsafe fn pack_runs(&self, out: &mut Writer, bits: Range<i64>) {
         let Self { mut source, step, run, .. } = *self;
@@ -297,9 +283,6 @@ impl Row {
 
     /// Copies short runs, each in one or two parts of up to [`PUSH_BITS`], by groups of runs that are whole bytes on
     /// both sides and have `G` parts. Returns how many runs.
-    ///
-    /// # Safety
-    /// As for [`pack`].
     #[inline(always)]
     unsafe fn pack_groups<const G: usize>(&self, out: &mut Writer, begin: i64, left: i64) -> i64 {
         let Self { source, step, run, size, .. } = *self;
@@ -350,9 +333,6 @@ impl Row {
 }
 
 /// Copies some bits of a row, counted as if it were packed.
-///
-/// # Safety
-/// They must be readable, and as for [`Writer::push`].
 #[inline(always)]
 pub(super) unsafe fn pack(row: &Row, out: &mut Writer, bits: Range<i64>) {
     let mut start = bits.start;
@@ -380,9 +360,6 @@ type Places<const E: usize> = [(isize, u32); E];
 
 impl Row {
     /// Copies single elements into some bytes of the output, `E` into each.
-    ///
-    /// # Safety
-    /// As for [`pack`].
     #[inline(always)]
     unsafe fn take_any<const E: usize>(&self, target: *mut u8, start: i64, bytes: usize) {
         let begin =
@@ -408,9 +385,6 @@ impl Row {
 }
 
 /// Puts `E` elements into each byte; those of the next byte are `step` bytes further on.
-///
-/// # Safety
-/// The elements must be readable, and the bytes writable.
 #[inline(always)]
 unsafe fn take<const E: usize>(
     source: *const u8,

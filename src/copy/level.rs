@@ -2,11 +2,12 @@
 
 use super::bit_columns::{self, Columns};
 use super::bit_rows::{self, Row, Writer};
+use super::groups::Groups;
 use super::pick_words;
 use super::picks;
 use super::program::Register;
 use super::runs::{self, Runs};
-use super::shuffle::{self, Turns};
+use super::shuffle;
 use super::stream;
 use super::tile::{self, Block};
 use super::vector::{Vector, LINE_BYTES};
@@ -41,7 +42,7 @@ pub(super) struct Kernels {
     pub stream_runs: unsafe fn(&Runs, *const u8),
     /// By the power of two of a unit's bytes: through the caches, and past them by whole lines.
     /// They return how many rows they have done.
-    pub transpose: [[Transpose; 2]; 5],
+    tiles: [[Transpose; 2]; 5],
     /// For elements that share bytes: rows; columns of 4 bits, and of 2.
     pub pack_bits: unsafe fn(&Row, &mut Writer, Range<i64>),
     pub transpose_bits: [unsafe fn(&Columns, &mut Writer); 2],
@@ -51,10 +52,36 @@ pub(super) struct Kernels {
 }
 
 impl Kernels {
-    /// Returns the kernels that transpose this block.
-    pub(super) fn transpose(&self, block: &Block<'_>) -> [Transpose; 2] {
-        let power = block.unit.trailing_zeros() as usize;
-        *self.transpose.get(power).unwrap_or(&[tile::by_units; 2])
+    /// Transposes a block: past the caches, if that is wanted and all targets begin lines, and have two of them. What is
+    /// too little for tiles is copied unit by unit.
+    ///
+    /// # Safety
+    /// As `tile.rs` says.
+    pub(super) unsafe fn transpose(&self, block: &Block<'_>, past: bool) {
+        let mut rest = *block;
+        // SAFETY: the caller's promise.
+        unsafe {
+            if let Some([through, by_lines]) = self.tiles.get(block.unit.trailing_zeros() as usize)
+            {
+                if past && block.rows * block.unit >= 2 * LINE_BYTES && block.begins_lines() {
+                    rest = rest.skip(by_lines(&rest));
+                }
+                rest = rest.skip(through(&rest));
+            }
+            let Block { unit, from, rows: count, readable_end, .. } = rest;
+            for (column, target) in rest.targets.iter().enumerate().filter(|_| count > 0) {
+                let (source, target) =
+                    (rest.source.wrapping_add(column * unit), target.wrapping_add(rest.at));
+                let one = Runs::one(source, target, unit);
+                (self.copy_runs)(&Runs {
+                    count,
+                    from,
+                    to: unit.cast_signed(),
+                    readable_end,
+                    ..one
+                });
+            }
+        }
     }
 }
 
@@ -79,18 +106,18 @@ macro_rules! kernels {
             unsafe { stream::stream_runs::<V>(runs, next) }
         }
         $(#[$feature])?
-        unsafe fn shuffle<const PAST: bool>(turns: &Turns<'_>) {
+        unsafe fn shuffle<const PAST: bool>(groups: &Groups<'_>) {
             // SAFETY: as above.
-            unsafe { shuffle::run::<V, PAST>(turns) }
+            unsafe { shuffle::run::<V, PAST>(groups) }
         }
         $(#[$feature])?
         unsafe fn take(origins: &[i32; LINE_BYTES], begin: i32, slots: &mut [u8], is_taken: &mut [bool; LINE_BYTES]) {
             picks::take(origins, begin, slots, is_taken);
         }
         $(#[$feature])?
-        unsafe fn pick_words(turns: &Turns<'_>) {
+        unsafe fn pick_words(groups: &Groups<'_>) {
             // SAFETY: as above.
-            unsafe { pick_words::run::<$words>(turns) }
+            unsafe { pick_words::run::<$words>(groups) }
         }
         kernels!(@ $transposes [$(#[$feature])?]);
         Kernels {
@@ -101,7 +128,7 @@ macro_rules! kernels {
             copy,
             copy_runs,
             stream_runs,
-            transpose: [
+            tiles: [
                 [transpose::<1, 16>, by_lines::<1, 16>],
                 [transpose::<2, 8>, by_lines::<2, 8>],
                 [transpose::<4, 4>, by_lines::<4, 4>],
@@ -126,10 +153,9 @@ macro_rules! kernels {
             unsafe { tile::by_lines::<V, U, K>(block) }
         }
     };
-    (@ by_units [$(#[$feature:meta])?]) => {
-        unsafe fn transpose<const U: usize, const K: usize>(block: &Block<'_>) -> usize {
-            // SAFETY: as above.
-            unsafe { tile::by_units(block) }
+    (@ by_nothing [$(#[$feature:meta])?]) => {
+        unsafe fn transpose<const U: usize, const K: usize>(_: &Block<'_>) -> usize {
+            0
         }
         use transpose as by_lines;
     };
@@ -158,7 +184,7 @@ bits!(portable_bits, []);
 bits!(avx2_bits, [#[target_feature(enable = "avx2,bmi2")]]);
 
 static PORTABLE: Kernels =
-    kernels!(Portable, "portable", u128, u128, u128, [], by_units, portable_bits);
+    kernels!(Portable, "portable", u128, u128, u128, [], by_nothing, portable_bits);
 #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
 static NEON: Kernels = kernels!(
     Neon,

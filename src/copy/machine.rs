@@ -44,8 +44,6 @@ pub(super) const LEAST_ROUND_BYTES: usize = 32 << 10;
 pub(super) const LEAST_PROGRAM_UNITS: usize = 1 << 10;
 /// Units of this size and longer are copied as runs.
 pub(super) const LONGEST_UNIT_BYTES: usize = 128;
-/// Pieces of fewer bytes are copied unit by unit.
-pub(super) const LEAST_BYTES: usize = 256;
 
 /// How many turns of a program a set runs before the next one does: indices stay, and lines are read nearly in order.
 pub(super) const TURNS_OF_SET: usize = 4;

@@ -3,7 +3,8 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `mod.rs` | the kinds of copy, tried in this order: small, rows that pieces share, piece by piece |
-//! | `call.rs` | what is decided once per call, and how kernels are called: past the caches, and near the ends |
+//! | `call.rs` | what is decided once per call, and how runs are copied, through the caches or past them |
+//! | `groups.rs` | how a program makes groups: by turns, past the caches, and near the ends |
 //! | `rows.rs` | packed pieces that share their rows |
 //! | `nest.rs`, `piece.rs` | the normal form of any other piece, and how it is copied |
 //! | `cost.rs`, `describe.rs` | the choice of a method, and its description as text |
@@ -43,6 +44,7 @@ mod call;
 mod cost;
 mod cpu;
 mod describe;
+mod groups;
 #[cfg(all(test, unix))]
 mod guarded;
 mod level;

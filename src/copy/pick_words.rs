@@ -5,13 +5,13 @@
 //! # Safety
 //! For everything unsafe here: as in `shuffle.rs`.
 
+use super::groups::Groups;
 use super::level::Kernels;
 use super::machine::TURNS_OF_SET;
 use super::picks::Pick;
 use super::program::{Group, Program, Set, MAX_OUTPUTS, MAX_WINDOWS_OF_SET};
-use super::shuffle::Turns;
 use super::vector::{Vector, LINE_BYTES};
-use crate::math::{div, div_rem};
+use crate::math::{div, div_ceil, div_rem};
 
 /// Bytes of a word.
 const WORD_BYTES: usize = 4;
@@ -95,7 +95,7 @@ fn share_of(output: usize, outputs: usize, windows: usize) -> (usize, usize) {
 /// # Safety
 /// As the module says.
 #[inline(always)]
-pub(super) unsafe fn run<V: Vector>(all: &Turns<'_>) {
+pub(super) unsafe fn run<V: Vector>(all: &Groups<'_>) {
     if V::WINDOW_BYTES == 0 {
         return; // there are no programs
     }
@@ -121,15 +121,16 @@ pub(super) unsafe fn run<V: Vector>(all: &Turns<'_>) {
 /// Runs turns of `E` outputs, each of which has its share of `R` windows.
 #[inline(always)]
 #[allow(clippy::indexing_slicing, clippy::needless_range_loop)] // by numbers that the compiler knows
-unsafe fn turns<V: Vector, const E: usize, const R: usize>(all: &Turns<'_>) {
+unsafe fn turns<V: Vector, const E: usize, const R: usize>(all: &Groups<'_>) {
     let program = all.program;
     let (from, to) = (program.from(), program.bytes());
     // SAFETY: the program has that many windows and picks; the caller's promise.
     unsafe {
         let picks = &*program.picks.as_ptr().cast::<[[Pick; E]; R]>();
         let index = picks.map(|picks| picks.map(|Pick(index)| V::load(index.as_ptr())));
+        let turns = div_ceil(all.count, program.groups);
         for number in 0..all.stretches::<false>() {
-            let (source, begin, count) = all.stretch::<false>(number);
+            let (source, begin, count) = all.stretch::<false>(number, turns);
             let mut done = 0;
             while done < count {
                 let end = (done + TURNS_OF_SET).min(count);

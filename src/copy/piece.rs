@@ -2,11 +2,10 @@
 
 #![allow(clippy::similar_names)] // one target, and targets
 
-use super::call::{units_to_line, Call, Shuffle};
+use super::call::{units_to_line, Call};
 use super::cost::{self, Costs, Method};
-use super::machine::{
-    BLOCK_BYTES, CALL_COST, COLUMN_BYTES, LEAST_BYTES, MANY_ROWS, PREFETCH_BYTES,
-};
+use super::groups::Groups;
+use super::machine::{BLOCK_BYTES, CALL_COST, COLUMN_BYTES, MANY_ROWS, PREFETCH_BYTES};
 use super::nest::{Axis, Nest};
 use super::program::{Group, Program};
 use super::runs::Runs;
@@ -40,7 +39,7 @@ impl Choice {
         let Some(inner) = nest.axes().last().filter(|inner| inner.to == unit.cast_signed()) else {
             return choice;
         };
-        if !cost::is_short(unit) || nest.bytes() < call.machine.threshold(LEAST_BYTES) {
+        if !cost::is_short(unit) {
             return choice;
         }
         choice.costs.runs += div(CALL_COST * LINE_BYTES, unit * inner.extent);
@@ -125,9 +124,6 @@ impl Mover<'_> {
     }
 
     /// Copies unit by unit.
-    ///
-    /// # Safety
-    /// As [`Mover::copy`].
     unsafe fn copy_runs(&mut self, nest: &mut Nest) {
         let run = nest.unit;
         let inner = nest.pop();
@@ -145,13 +141,9 @@ impl Mover<'_> {
     }
 
     /// Copies by a program.
-    ///
-    /// # Safety
-    /// As [`Mover::copy`].
     unsafe fn shuffle(&mut self, nest: &mut Nest) {
         let &mut Self { call, choice, program, ref mut stages } = self;
-        let columns =
-            if choice.by_columns { nest.pop() } else { Axis { extent: 1, from: 0, to: 0 } };
+        let columns = if choice.by_columns { nest.pop() } else { Axis::ONE };
         let reach = program.group.reach() + columns.from.unsigned_abs() * (columns.extent - 1);
         for _ in 1..choice.axes {
             nest.pop();
@@ -172,40 +164,29 @@ impl Mover<'_> {
             let mut targets = [null_mut(); MAX_COLUMNS];
             columns.targets(target, &mut targets);
             let targets = targets.get(..columns.extent).unwrap_or_default();
-            let shuffle = Shuffle {
-                program,
-                source,
-                targets,
-                at: 0,
-                count,
-                outer,
-                readable_end,
-                next,
-                distance,
-            };
+            let at = 0;
+            let all =
+                Groups { program, source, targets, at, count, outer, readable_end, next, distance };
             // SAFETY: the caller's promise.
-            unsafe { call.shuffle(&shuffle, stages) };
+            unsafe { call.shuffle(&all, stages) };
         });
     }
 
     /// Transposes the innermost axis with the one along which units are contiguous in the input.
-    ///
-    /// # Safety
-    /// As [`Mover::copy`].
     unsafe fn transpose(&mut self, nest: &mut Nest) {
         let unit = nest.unit;
         let rows = nest.pop();
         let columns = nest.remove(self.choice.crossing);
         nest.order_by_lines();
         let call = self.call;
+        let can_begin_lines = call.past && columns.to.unsigned_abs().is_multiple_of(LINE_BYTES);
         let block = next_multiple(div(COLUMN_BYTES, unit), 16);
         nest.each(|source, target| {
-            // Past the caches the rows after the head follow, if that makes all columns begin lines, and two lines are left.
-            let can_begin_lines = call.past && columns.to.unsigned_abs().is_multiple_of(LINE_BYTES);
-            let head = units_to_line(target as usize, unit).filter(|head| {
-                can_begin_lines && rows.extent.saturating_sub(*head) * unit >= 2 * LINE_BYTES
-            });
-            let head = head.unwrap_or(0);
+            // Past the caches the rows after the head follow, if all columns begin lines then, and two lines are left.
+            let head = units_to_line(target as usize, unit).unwrap_or(rows.extent);
+            let is_head =
+                can_begin_lines && rows.extent > head.saturating_add(div(2 * LINE_BYTES, unit));
+            let head = if is_head { head } else { 0 };
             let mut row = 0;
             while row < rows.extent {
                 let left = rows.extent - row;
@@ -229,7 +210,7 @@ impl Mover<'_> {
                     // SAFETY: the caller's promise.
                     unsafe {
                         let block = Block { source, unit, from, rows, targets, at, readable_end };
-                        call.transpose(&block);
+                        call.machine.kernels.transpose(&block, call.past);
                     };
                     column += count;
                 }

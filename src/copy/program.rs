@@ -6,10 +6,11 @@
 //! side by side in their rows, these are the registers at the same place of all pieces; if one piece is put together
 //! from several places, they are registers that follow each other.
 
+use super::groups::Groups;
 use super::level::Kernels;
 use super::machine::{CHEAP_LINE, LOAD_COST, PICK_COST, STORE_COST};
 use super::picks::{take, Pick, Take};
-use super::shuffle::{none, Turns};
+use super::shuffle::none;
 use super::vector::{Vector, LANE_BYTES, LINE_BYTES};
 use crate::math::{div, div_ceil};
 use core::mem::MaybeUninit;
@@ -60,12 +61,12 @@ pub(super) struct Register {
     pub window: usize,
     pub from_two: bool,
     /// The kernels that run programs, through the caches and past them; the latter if a register is a line.
-    pub shuffle: [unsafe fn(&Turns<'_>); 2],
+    pub shuffle: [unsafe fn(&Groups<'_>); 2],
     pub take: Take,
 }
 
 impl Register {
-    pub(super) const fn of<V: Vector>(shuffle: [unsafe fn(&Turns<'_>); 2], take: Take) -> Self {
+    pub(super) const fn of<V: Vector>(shuffle: [unsafe fn(&Groups<'_>); 2], take: Take) -> Self {
         let (bytes, window, from_two) = (V::BYTES, V::WINDOW_BYTES, V::PICKS_FROM_TWO);
         Self { bytes, window, from_two, shuffle, take }
     }

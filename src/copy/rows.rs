@@ -4,9 +4,10 @@
 //! Neighbouring pieces of equal length form a band, which one kernel moves. Rows are taken in blocks that the
 //! first-level cache holds, band after band, so that each line of the input is fetched only once.
 
-use super::call::{units_to_line, Call, Shuffle};
+use super::call::{units_to_line, Call};
 use super::cost::{self, Costs, Method};
 use super::describe;
+use super::groups::Groups;
 use super::machine::{
     BLOCK_BYTES, COLUMN_BYTES, INTERLEAVED_RUNS, LEAST_STREAMED_BYTES, LONG_BLOCK_BYTES,
     LONG_RUN_BYTES,
@@ -44,7 +45,7 @@ pub(super) struct Rows {
 
 impl Rows {
     pub(super) fn new(call: Call) -> Self {
-        let row = Axis { extent: 1, from: 0, to: 0 };
+        let row = Axis::ONE;
         Self { call, outer: Nest::NONE, row, count: 1, apart: 0, step_bits: 0, row_bytes: 0 }
     }
 
@@ -166,11 +167,6 @@ impl Rows {
         }
     }
 
-    /// Returns whether rows leave no gaps if a band has `bytes` bytes of each.
-    fn is_dense(&self, bytes: usize) -> bool {
-        self.row.from.unsigned_abs() <= bytes + LINE_BYTES
-    }
-
     /// Returns the number of rows in a block.
     fn block_rows(&self, bands: &Bands<'_>) -> usize {
         let step = self.row.from.unsigned_abs().max(self.row_bytes).max(1);
@@ -261,9 +257,6 @@ impl Rows {
     }
 
     /// Copies the runs of all bands in a block of rows: those of one step of the outer axis, or of several whole steps.
-    ///
-    /// # Safety
-    /// As [`Rows::copy`].
     unsafe fn copy_block(
         &self,
         bands: &Bands<'_>,
@@ -298,71 +291,62 @@ impl Rows {
             // Partial lines at the end are stored through the caches, which must not wait for them.
             for target in targets.iter().map(|target| target.wrapping_add(end * run)) {
                 if self.call.past && !(target as usize).is_multiple_of(LINE_BYTES) {
-                    self.call.prefetch_rows(target, 1, 0, 1);
+                    (self.call.machine.kernels.prefetch)(target, 1, 0, 1);
                 }
             }
-            if self.call.past && !(bands.count == 1 && self.is_dense(targets.len() * run)) {
-                // Kernels prefetch what comes next in memory, but this band continues in other rows.
-                if run < LEAST_STREAMED_BYTES {
-                    self.call.prefetch_rows(next, count, from, targets.len() * run);
-                    next = source;
-                }
+            // Kernels prefetch what comes next in memory, but this band may continue in other rows.
+            let bytes = targets.len() * run;
+            let is_alone = bands.count == 1 && from.unsigned_abs() <= bytes + LINE_BYTES;
+            if self.call.past && run < LEAST_STREAMED_BYTES && !is_alone {
+                (self.call.machine.kernels.prefetch)(next, count, from, bytes);
+                next = source;
             }
+            let (program, distance) = (&*bands.program, 0);
+            let all =
+                Groups { program, source, targets, at, count, outer, readable_end, next, distance };
             // SAFETY: the caller's promise.
             unsafe {
                 match costs.best() {
-                    Method::Shuffle => {
-                        let shuffle = Shuffle {
-                            program: bands.program,
-                            source,
-                            targets,
-                            at,
-                            count,
-                            readable_end,
-                            outer,
-                            next,
-                            distance: 0,
-                        };
-                        self.call.shuffle(&shuffle, stages);
-                    }
-                    Method::Transpose => {
-                        let (rows, unit) = (count, run);
-                        for step in 0..steps.extent {
-                            let ahead = steps.from.wrapping_mul(step.cast_signed());
-                            let (source, at) =
-                                (source.wrapping_offset(ahead), at + step * rows * unit);
-                            self.call.transpose(&Block {
-                                source,
-                                unit,
-                                from,
-                                rows,
-                                targets,
-                                at,
-                                readable_end,
-                            });
-                        }
-                    }
-                    Method::Runs => {
-                        for (number, target) in targets.iter().enumerate() {
-                            let offset = apart.wrapping_mul(number.cast_signed());
-                            // Short runs prefetch what follows, each piece a share; long ones, their next rows.
-                            let is_streamed =
-                                run >= LEAST_STREAMED_BYTES || run.is_multiple_of(LINE_BYTES);
-                            let offset_of_next = if is_streamed {
-                                offset
-                            } else {
-                                (number * count * run).cast_signed()
-                            };
-                            let next = next.wrapping_offset(offset_of_next);
-                            let source = source.wrapping_offset(offset);
-                            let (target, to) = (target.wrapping_add(at), run.cast_signed());
-                            let runs =
-                                Runs { source, target, run, count, from, to, outer, readable_end };
-                            self.call.copy_runs(&runs, stages, next);
-                        }
-                    }
+                    Method::Shuffle => self.call.shuffle(&all, stages),
+                    Method::Transpose => self.transpose(&all, run),
+                    Method::Runs => self.copy_runs(&all, (run, apart), stages),
                 }
             }
+        }
+    }
+
+    /// Transposes rows of single units, one for each target.
+    unsafe fn transpose(&self, all: &Groups<'_>, unit: usize) {
+        let &Groups { targets, count: rows, readable_end, .. } = all;
+        let from = self.row.from;
+        for step in 0..all.outer.extent {
+            let Groups { source, at, .. } = all.steps(step, 1);
+            let block = Block { source, unit, from, rows, targets, at, readable_end };
+            // SAFETY: the caller's promise.
+            unsafe { self.call.machine.kernels.transpose(&block, self.call.past) };
+        }
+    }
+
+    /// Copies the runs of each target.
+    unsafe fn copy_runs(
+        &self,
+        all: &Groups<'_>,
+        (run, apart): (usize, isize),
+        stages: &mut Stages,
+    ) {
+        let &Groups { count, outer, readable_end, .. } = all;
+        let (from, to) = (self.row.from, run.cast_signed());
+        for (number, target) in all.targets.iter().enumerate() {
+            let offset = apart.wrapping_mul(number.cast_signed());
+            // Short runs prefetch what follows, each piece a share; long ones, their next rows.
+            let is_streamed = run >= LEAST_STREAMED_BYTES || run.is_multiple_of(LINE_BYTES);
+            let share = (number * count * run).cast_signed();
+            let next = all.next.wrapping_offset(if is_streamed { offset } else { share });
+            let (source, target) =
+                (all.source.wrapping_offset(offset), target.wrapping_add(all.at));
+            let runs = Runs { source, target, run, count, from, to, outer, readable_end };
+            // SAFETY: the caller's promise.
+            unsafe { self.call.copy_runs(&runs, stages, next) };
         }
     }
 }

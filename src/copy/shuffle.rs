@@ -5,54 +5,16 @@
 //! to the program's `high` must be readable, and the output of all groups writable. What goes past the caches must be
 //! whole lines, and a fence must follow.
 
+use super::groups::Groups;
 use super::machine::TURNS_OF_SET;
-use super::nest::Axis;
 use super::picks::Pick;
-use super::program::{Program, Set};
+use super::program::Set;
 use super::vector::Vector;
+use crate::math::div_ceil;
 
-/// Whole turns of a program.
-#[derive(Clone, Copy)]
-pub(super) struct Turns<'a> {
-    pub program: &'a Program,
-    pub source: *const u8,
-    /// A target for each piece that the program makes.
-    pub targets: &'a [*mut u8],
-    /// Bytes of each target that come before these turns.
-    pub at: usize,
-    pub count: usize,
-    /// The groups before the last turn, which may make some again. Past the caches it makes none again.
-    pub last: usize,
-    /// As many turns are made for each step of this axis. Past the caches it has only one.
-    pub outer: Axis,
-    /// What is read next. Programs of several sets, which read lines out of order, prefetch as many bytes of it as they
-    /// send past the caches; where lines are read in order, CPUs know what comes next.
-    pub next: *const u8,
-    /// The prefetch distance, from each window; if 0, `next` is, as said there.
-    pub distance: isize,
-}
-
-impl Turns<'_> {
-    /// Returns where some turns begin in the source and in the targets, and how many follow each other from there: of
-    /// each step all but the last, and then the last one. Past the caches all of them follow each other.
-    #[inline(always)]
-    pub(super) fn stretch<const PAST: bool>(&self, number: usize) -> (*const u8, usize, usize) {
-        let (step, is_last) = (number / 2, number % 2 == 1);
-        let from = self.outer.from.wrapping_mul(step.cast_signed());
-        let (source, at) =
-            (self.source.wrapping_offset(from), self.at + self.outer.to.unsigned_abs() * step);
-        if PAST {
-            return (source, at, self.count);
-        }
-        if !is_last {
-            return (source, at, self.count.saturating_sub(1));
-        }
-        let group = self.program.group;
-        let last = group.from.wrapping_mul(self.last.cast_signed());
-        (source.wrapping_offset(last), at + self.last * group.bytes(), self.count.min(1))
-    }
-
-    /// Returns the number of stretches.
+impl Groups<'_> {
+    /// Returns the number of stretches: turns that follow each other. There are two of each step: all turns but the
+    /// last, and then the last one, which may make some groups again. Past the caches none does.
     #[inline(always)]
     pub(super) fn stretches<const PAST: bool>(&self) -> usize {
         if PAST {
@@ -62,12 +24,29 @@ impl Turns<'_> {
         }
     }
 
-    /// Returns some of the turns, which follow each other.
+    /// Returns where the turns of a stretch begin, in the source and in the targets, and how many there are, given
+    /// how many a step has.
     #[inline(always)]
-    fn some(&self, first: usize, count: usize) -> Self {
-        let from = self.program.from().wrapping_mul(first.cast_signed());
-        let at = self.at + self.program.bytes() * first;
-        Self { source: self.source.wrapping_offset(from), at, count, ..*self }
+    pub(super) fn stretch<const PAST: bool>(
+        &self,
+        number: usize,
+        turns: usize,
+    ) -> (*const u8, usize, usize) {
+        let program = self.program;
+        let step = number / 2;
+        let mut source =
+            self.source.wrapping_offset(self.outer.from.wrapping_mul(step.cast_signed()));
+        let mut at = self.at.wrapping_add(self.outer.to.unsigned_abs().wrapping_mul(step));
+        if PAST {
+            return (source, at, turns);
+        }
+        if number.is_multiple_of(2) {
+            return (source, at, turns.saturating_sub(1));
+        }
+        let last = self.count.saturating_sub(program.groups);
+        source = source.wrapping_offset(program.group.from.wrapping_mul(last.cast_signed()));
+        at = at.wrapping_add(last.wrapping_mul(program.group.bytes()));
+        (source, at, turns.min(1))
     }
 }
 
@@ -75,7 +54,7 @@ impl Turns<'_> {
 ///
 /// # Safety
 /// There are no requirements.
-pub(super) unsafe fn none(_: &Turns<'_>) {}
+pub(super) unsafe fn none(_: &Groups<'_>) {}
 
 /// Runs all turns for one set of the program, and then for the next, so that indices stay in registers. What the last
 /// register of a turn writes beyond the turn, the first one of the next turn writes again; so the last set goes first.
@@ -84,20 +63,21 @@ pub(super) unsafe fn none(_: &Turns<'_>) {}
 /// # Safety
 /// As the module says.
 #[inline(always)]
-pub(super) unsafe fn run<V: Vector, const PAST: bool>(all: &Turns<'_>) {
+pub(super) unsafe fn run<V: Vector, const PAST: bool>(all: &Groups<'_>) {
     if V::WINDOW_BYTES == 0 {
         return; // there are no programs
     }
     let (sets, mut next) = (all.program.sets(), all.next);
-    let is_in_turns = PAST && sets.len() > 1;
-    let each = if is_in_turns { TURNS_OF_SET } else { all.count.max(1) };
+    let most = TURNS_OF_SET * all.program.groups;
+    let each = if PAST && sets.len() > 1 { most } else { all.count.max(1) };
     let mut done = 0;
     while done < all.count {
-        let some = if is_in_turns { all.some(done, each.min(all.count - done)) } else { *all };
+        let some = all.part(done, each.min(all.count - done));
+        let turns = div_ceil(some.count, some.program.groups);
         for number in 0..sets.len() {
             let Some(set) = sets.get(sets.len() - 1 - number) else { continue };
             // SAFETY: the caller's promise.
-            next = unsafe { any_set::<V, PAST>(&some, set, next) };
+            next = unsafe { any_set::<V, PAST>(&some, (set, turns), next) };
         }
         done += each;
     }
@@ -106,14 +86,14 @@ pub(super) unsafe fn run<V: Vector, const PAST: bool>(all: &Turns<'_>) {
 /// Runs some turns of a set.
 #[inline(always)]
 unsafe fn any_set<V: Vector, const PAST: bool>(
-    all: &Turns<'_>,
-    set: &Set,
+    all: &Groups<'_>,
+    (set, turns): (&Set, usize),
     next: *const u8,
 ) -> *const u8 {
     macro_rules! one_of {
         ($($outputs:literal: $($windows:literal)*;)*) => {
             match (set.outputs, set.windows) {
-                $($(($outputs, $windows) => one_set::<V, PAST, $outputs, $windows>(all, set, next),)*)*
+                $($(($outputs, $windows) => one_set::<V, PAST, $outputs, $windows>(all, (set, turns), next),)*)*
                 _ => next,
             }
         };
@@ -134,8 +114,8 @@ unsafe fn any_set<V: Vector, const PAST: bool>(
 #[inline(always)]
 #[allow(clippy::indexing_slicing)] // by numbers that the compiler knows
 unsafe fn one_set<V: Vector, const PAST: bool, const E: usize, const R: usize>(
-    all: &Turns<'_>,
-    set: &Set,
+    all: &Groups<'_>,
+    (set, turns): (&Set, usize),
     mut next: *const u8,
 ) -> *const u8 {
     let program = all.program;
@@ -148,7 +128,7 @@ unsafe fn one_set<V: Vector, const PAST: bool, const E: usize, const R: usize>(
         let index = picks.map(|picks| picks.map(|Pick(index)| V::load(index.as_ptr())));
         let targets = targets_of::<V, E>(all, set);
         for number in 0..all.stretches::<PAST>() {
-            let (mut source, mut at, count) = all.stretch::<PAST>(number);
+            let (mut source, mut at, count) = all.stretch::<PAST>(number, turns);
             for _ in 0..count {
                 if PAST && all.distance != 0 {
                     for [window, _] in windows {
@@ -195,7 +175,7 @@ unsafe fn one_set<V: Vector, const PAST: bool, const E: usize, const R: usize>(
 /// # Safety
 /// There must be a target for each piece of the program.
 #[inline(always)]
-unsafe fn targets_of<V: Vector, const E: usize>(all: &Turns<'_>, set: &Set) -> [*mut u8; E] {
+unsafe fn targets_of<V: Vector, const E: usize>(all: &Groups<'_>, set: &Set) -> [*mut u8; E] {
     let (pieces, registers) = if all.program.pieces > 1 { (1, 0) } else { (0, V::BYTES) };
     let at = set.register * V::BYTES;
     let mut targets = [core::ptr::null_mut(); E];
@@ -214,7 +194,7 @@ mod tests {
     use super::super::machine::levels;
     use super::super::nest::Axis;
     use super::super::program::{Group, Program};
-    use super::Turns;
+    use super::Groups;
     use std::ptr::null;
 
     /// Every byte of every piece comes from where the group says.
@@ -290,14 +270,14 @@ mod tests {
             let targets = &targets[..];
             // SAFETY: the input is long enough on both sides, and the outputs are as long as they are to be.
             unsafe {
-                shuffle(&Turns {
+                shuffle(&Groups {
                     program,
                     source,
                     targets,
                     at: 0,
-                    count: turns,
-                    last: turns.saturating_sub(1) * program.groups,
+                    count: turns * program.groups,
                     outer: Axis::ONE,
+                    readable_end: null(),
                     next: null(),
                     distance: 0,
                 });

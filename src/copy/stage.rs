@@ -1,5 +1,8 @@
 //! Stages, for what is not whole lines yet on its way past the caches: any kernel fills them, and whole lines are sent.
 //! The rest of a line waits for what follows in the target, from one row to the next.
+//!
+//! # Safety
+//! For everything unsafe here: the targets of what has been pushed must still be writable, and a fence must follow.
 
 use super::level::Kernels;
 use super::program::MAX_OUTPUTS;
@@ -43,9 +46,6 @@ impl Stages {
 
     /// Divides the buffer among `count` targets, at least two: a CPU that sends much at a time reads nothing meanwhile.
     /// Returns how many bytes fit into a stage, after which there is a line that kernels may write beyond them.
-    ///
-    /// # Safety
-    /// The targets of what has been pushed must still be writable.
     pub(super) unsafe fn divide(&mut self, count: usize, kernels: &Kernels) -> usize {
         let stage_bytes = div(STAGES_BYTES, count.max(2)) / LINE_BYTES * LINE_BYTES;
         if stage_bytes != self.stage_bytes {
@@ -61,9 +61,6 @@ impl Stages {
     }
 
     /// Returns where to put the next bytes of a target. If bytes for another place are held, they are stored first.
-    ///
-    /// # Safety
-    /// The targets of what has been pushed must still be writable.
     pub(super) unsafe fn room(
         &mut self,
         number: usize,
@@ -114,9 +111,6 @@ impl Stages {
     }
 
     /// Stores what is held back.
-    ///
-    /// # Safety
-    /// The targets of what has been pushed must still be writable.
     pub(super) unsafe fn finish(&mut self, kernels: &Kernels) {
         if self.stage_bytes == 0 {
             return; // nothing has been put there
@@ -133,9 +127,6 @@ impl Stages {
 
 impl Held {
     /// Stores what is held back, once.
-    ///
-    /// # Safety
-    /// The target of what has been pushed must still be writable.
     unsafe fn finish(&mut self, memory: *const u8, kernels: &Kernels) {
         let Self { line, begin, end } = *self;
         // SAFETY: within the buffer; the caller's promise.

@@ -87,16 +87,13 @@ unsafe fn part_of_run<V: Vector, const INTERLEAVED: bool>(
         }
         let rows_on = |rows: usize| source.wrapping_offset(from.wrapping_mul(rows.cast_signed()));
         let prefetch = if count == 1 {
-            Prefetch { own: run.saturating_sub(PREFETCH_BYTES), by: PREFETCH_BYTES, next }
+            Prefetch { own: run.saturating_sub(PREFETCH_BYTES), next }
         } else if INTERLEAVED && row + INTERLEAVED_RUNS < count {
-            Prefetch { own: 0, by: 0, next: rows_on(INTERLEAVED_RUNS) }
+            Prefetch { own: 0, next: rows_on(INTERLEAVED_RUNS) }
         } else {
             let row = if INTERLEAVED { row % INTERLEAVED_RUNS } else { row };
-            Prefetch {
-                own: 0,
-                by: 0,
-                next: next.wrapping_offset(from.wrapping_mul(row.cast_signed())),
-            }
+            let ahead = from.wrapping_mul(row.cast_signed());
+            Prefetch { own: 0, next: next.wrapping_offset(ahead) }
         };
         let mut at = first;
         while at < until {
@@ -125,10 +122,9 @@ unsafe fn part_of_run<V: Vector, const INTERLEAVED: bool>(
     }
 }
 
-/// What is prefetched with a line: what lies `by` bytes ahead in the run, up to `own`, and then what is next.
+/// What is prefetched with a line: what lies ahead in the run, for its first `own` bytes, and then what is next.
 struct Prefetch {
     own: usize,
-    by: usize,
     next: *const u8,
 }
 
@@ -136,7 +132,7 @@ impl Prefetch {
     #[inline(always)]
     fn of(&self, source: *const u8, at: usize) -> *const u8 {
         if at < self.own {
-            source.wrapping_add(at + self.by)
+            source.wrapping_add(at + PREFETCH_BYTES)
         } else {
             self.next.wrapping_add(at - self.own)
         }

@@ -8,7 +8,6 @@
 //! For everything unsafe here: the units must be readable and writable, and the CPU must have the features of the
 //! level. A fence must follow what goes past the caches.
 
-use super::machine::PREFETCH_BYTES;
 use super::opaque::opaque;
 use super::vector::{Vector, LANE_BYTES, LINE_BYTES};
 use crate::math::{div, div_ceil};
@@ -82,40 +81,9 @@ impl Block<'_> {
     }
 }
 
-/// Copies a block unit by unit.
-///
-/// # Safety
-/// As the module says.
-#[inline(never)] // once in the library
-pub(super) unsafe fn by_units(block: &Block<'_>) -> usize {
-    macro_rules! units {
-        ($n:literal) => {
-            for (column, target) in block.targets.iter().enumerate() {
-                let mut target = target.wrapping_add(block.at).cast::<[u8; $n]>();
-                let mut source = block.source.wrapping_add(column * $n);
-                for _ in 0..block.rows {
-                    target.write_unaligned(source.cast::<[u8; $n]>().read_unaligned());
-                    (source, target) =
-                        (opaque(source.wrapping_offset(block.from)), target.wrapping_add(1));
-                }
-            }
-        };
-    }
-    // SAFETY: the caller's promise.
-    unsafe {
-        match block.unit {
-            1 => units!(1),
-            2 => units!(2),
-            4 => units!(4),
-            8 => units!(8),
-            _ => units!(16),
-        }
-    }
-    block.rows
-}
-
-/// Transposes a block in registers. `U` is the bytes of a unit, `K` the columns of a lane. The last rows are done together with some that are done already; what is too little for a register is done by single
-/// lanes, and what is too little for those, unit by unit.
+/// Transposes a block in registers. `U` is the bytes of a unit, `K` the columns of a lane. The last rows are done
+/// together with some that are done already; what is too little for a register is done by lanes, and what is too little
+/// for those is left. Returns how many rows are done.
 ///
 /// # Safety
 /// As the module says.
@@ -139,11 +107,8 @@ pub(super) unsafe fn transpose<V: Vector, const U: usize, const K: usize>(
             row_of_lanes::<V, U, K>(&block.skip(begin));
             done = begin + K;
         }
-        if done < block.rows {
-            by_units(&block.skip(done));
-        }
     }
-    block.rows
+    done
 }
 
 /// Transposes as many rows as a register takes, in all columns.
@@ -333,21 +298,14 @@ pub(super) unsafe fn by_lines<V: Vector, const U: usize, const K: usize>(
 unsafe fn lines<V: Vector, const U: usize, const K: usize>(block: &Block<'_>) {
     let columns = block.targets.len();
     let each = V::BYTES / U;
-    // Rows that share lines prefetch lines some way ahead; others prefetch the rows that come next.
-    let is_dense = (0..LINE_BYTES.cast_signed()).contains(&block.from);
-    let (next, step, count) = if is_dense {
-        let lines = block.rows * block.from.unsigned_abs() / LINE_BYTES;
-        (block.source.wrapping_add(PREFETCH_BYTES), LINE_BYTES.cast_signed(), lines)
-    } else {
-        (block.row(block.rows), block.from, block.rows)
-    };
     let mut column = 0;
     while column < columns {
+        // The rows that come next are prefetched, a line of each at a time.
         if (column * block.unit).is_multiple_of(LINE_BYTES) {
-            let mut next = next.wrapping_add(column * block.unit);
-            for _ in 0..count {
+            let mut next = block.row(block.rows).wrapping_add(column * block.unit);
+            for _ in 0..block.rows {
                 V::prefetch_later(next);
-                next = opaque(next.wrapping_offset(step));
+                next = opaque(next.wrapping_offset(block.from));
             }
         }
         let (mut done, mut end) = (0, column);
@@ -414,8 +372,7 @@ mod tests {
             let block = Block { source, unit, from, rows, targets, at: 0, readable_end };
             // SAFETY: the input and the outputs are as long as the block says.
             unsafe {
-                let [through, by_lines] = kernels.transpose(&block);
-                through(&if past { block.skip(by_lines(&block)) } else { block });
+                kernels.transpose(&block, past);
             };
             let mut expected = vec![UNTOUCHED; output.len()];
             for row in 0..rows {
