@@ -80,7 +80,7 @@ impl ParsedCall<'_> {
         unsafe { copy::run(&transfer, executor) }
     }
 
-    /// Checks each output of a copy by itself. Returns `None` if an output is not plain, or not in order.
+    /// Checks each output of a copy by itself. Returns `None` if one is not plain, or not above or below all others.
     ///
     /// # Safety
     /// Promises 1 and 2.
@@ -112,7 +112,7 @@ impl ParsedCall<'_> {
         Some(found)
     }
 
-    /// Does so whatever the outputs are.
+    /// Checks each output as [`ParsedCall::check_each`] does, whatever it is, and says what is wrong with it.
     ///
     /// # Safety
     /// Promises 1 and 2.
