@@ -6,7 +6,8 @@ use crate::dtype::DType;
 use crate::error::{number, Error};
 use crate::rules::split_to_sequence::drops_axis;
 use crate::rules::Request;
-use crate::shape::{self, usize_of, DIM_UNKNOWN, MAX_RANK};
+use crate::shape::{self, bytes_of_bits, usize_of, DIM_UNKNOWN, MAX_RANK};
+use crate::tensor::Tensor;
 use crate::words::Argument;
 
 /// The shape of the input as the split axis divides it.
@@ -27,16 +28,17 @@ pub(crate) struct Geometry<'a> {
     /// The product of the extents outward of the axis; unknown if one of them, or one inward of the axis, is
     /// unknown.
     pub outer: i64,
+    /// Bits of all elements of one step along the axis; 0 if an extent of another axis is unknown.
+    pub step_bits: i64,
 }
 
 impl<'a> Geometry<'a> {
     /// Checks type and shape of an input, and the axis. The lengths do not matter, only whether there are any.
-    #[inline(always)] // it is too large to return cheaply
+    #[inline(always)] // once in the library
     pub(crate) fn new(
         request: &Request<'_>,
         has_lengths: bool,
-        dtype: DType,
-        shape: &'a [i64],
+        &Tensor { dtype, shape, .. }: &Tensor<'a>,
     ) -> Result<Self, Error> {
         let &Request { operator, axis, keepdims, may_be_unknown: unknown_allowed, .. } = request;
         let keeps_axis = !drops_axis(operator, keepdims, has_lengths);
@@ -51,53 +53,41 @@ impl<'a> Geometry<'a> {
             let (expected, actual) = (number(MAX_RANK), number(shape.len()));
             return Err(Error::Rank { argument: Argument::Input, expected, actual });
         }
-        let least = if unknown_allowed { DIM_UNKNOWN } else { 0 };
-        match shape.iter().enumerate().rev().find(|(_, extent)| **extent < least) {
-            None => {}
-            Some((axis, &DIM_UNKNOWN)) => return Err(Error::ExtentUnknown { axis }),
-            Some((axis, &actual)) => {
-                return Err(Error::ExtentNegative { axis, expected: 0, actual });
-            }
-        }
-        let rank = shape.len();
-        let back = if axis < 0 { number(rank) } else { 0 };
+        let back = if axis < 0 { number(shape.len()) } else { 0 };
         let place = usize::try_from(axis.wrapping_add(back).cast_unsigned()).unwrap_or(usize::MAX);
-        let Some((outward, [extent, inward @ ..])) = shape.split_at_checked(place) else {
-            return Err(Error::Axis { axis, rank });
+        let lowest = if unknown_allowed { DIM_UNKNOWN } else { 0 };
+        let Some((outward, &[extent, ref inward @ ..])) = shape.split_at_checked(place) else {
+            return Err(refusal(shape, axis, lowest));
         };
-        let (axis, extent) = (place, *extent);
-        let Some([elements, inner, outer]) = counts(outward, extent, inward, dtype) else {
-            return Err(Error::TooManyElements { argument: Argument::Input });
+        let counts = counts(outward, extent, inward, dtype).filter(|[.., least]| *least >= lowest);
+        let Some([elements, inner, outer, _]) = counts else {
+            return Err(refusal(shape, axis, lowest));
         };
-        Ok(Self { dtype, shape, axis, keeps_axis, extent, elements, inner, outer })
-    }
-
-    /// Returns the number of elements of a piece; all extents must be known.
-    #[inline]
-    pub(crate) fn piece_elements(&self, len: i64) -> i64 {
-        self.outer * self.inner * len
+        let step_bits = outer.max(0).wrapping_mul(inner).wrapping_mul(dtype.bits().into());
+        let axis = place;
+        Ok(Self { dtype, shape, axis, keeps_axis, extent, elements, inner, outer, step_bits })
     }
 
     /// Checks that all elements and all bytes can be numbered by `isize`, which is always so if it has 64 bits.
     #[inline]
     pub(crate) fn check_addressable(&self) -> Result<(), Error> {
-        let bytes = shape::packed_bytes(self.elements, self.dtype.bits());
+        let bytes = self.output_bytes(self.extent);
         match (isize::try_from(bytes), isize::try_from(self.elements)) {
             (Ok(_), Ok(_)) => Ok(()),
             _ => Err(Error::TooManyElements { argument: Argument::Input }),
         }
     }
 
-    /// Returns the number of bytes of a packed output; all extents must be known.
+    /// Returns the number of bytes of a packed output of `len` steps.
     #[inline]
-    pub(crate) fn piece_bytes(&self, len: i64) -> usize {
-        usize_of(shape::packed_bytes(self.piece_elements(len), self.dtype.bits()))
+    pub(crate) fn output_bytes(&self, len: i64) -> i64 {
+        bytes_of_bits(self.step_bits.wrapping_mul(len))
     }
 
-    /// Returns an extent of the input.
+    /// Returns the number of bytes of a packed output that lies in memory.
     #[inline]
-    pub(crate) fn extent_of(&self, axis: usize) -> i64 {
-        self.shape.get(axis).copied().unwrap_or(0)
+    pub(crate) fn piece_bytes(&self, len: i64) -> usize {
+        usize_of(self.output_bytes(len))
     }
 
     /// Returns the rank of every output.
@@ -119,6 +109,16 @@ impl<'a> Geometry<'a> {
         })
     }
 
+    /// Returns whether these are the extents of an output of `len` steps. There must be as many as it has axes.
+    #[inline]
+    pub(crate) fn is_output_shape(&self, len: i64, shape: impl Iterator<Item = i64>) -> bool {
+        if !self.keeps_axis {
+            return shape.eq(self.output_shape(len));
+        }
+        let mut dims = shape.zip(self.shape).enumerate();
+        dims.all(|(axis, (actual, own))| actual == if axis == self.axis { len } else { *own })
+    }
+
     /// Returns the strides of the input on the axes that outputs have.
     pub(crate) fn output_strides<'b>(
         &self,
@@ -137,38 +137,149 @@ impl<'a> Geometry<'a> {
     }
 }
 
+/// Returns why a shape has no geometry: the first of its extents from the right that is not allowed, the axis, or its
+/// size.
+#[cold]
+#[inline(never)]
+fn refusal(shape: &[i64], axis: i64, lowest: i64) -> Error {
+    let rank = shape.len();
+    match shape.iter().enumerate().rev().find(|(_, extent)| **extent < lowest) {
+        Some((axis, &DIM_UNKNOWN)) => Error::ExtentUnknown { axis },
+        Some((axis, &actual)) => Error::ExtentNegative { axis, expected: 0, actual },
+        None if !(-number(rank)..number(rank)).contains(&axis) => Error::Axis { axis, rank },
+        None => Error::TooManyElements { argument: Argument::Input },
+    }
+}
+
 /// Returns the products of all extents, of those inward of an axis, and of those outward of it, where an unknown extent
-/// counts as 1. Returns `None` if the bits of all elements cannot be numbered by 63 bits, also if an extent of 0 means
-/// that there are none, because then strides could not be numbered either.
+/// counts as 1, and the least extent. The product of those outward is unknown if an extent of another axis is. Returns
+/// `None` if the bits of all elements cannot be numbered by 63 bits, also if an extent of 0 means that there are none,
+/// because then strides could not be numbered either.
 #[inline(always)] // once in the library
 pub(crate) fn counts(
     outward: &[i64],
     extent: i64,
     inward: &[i64],
     dtype: DType,
-) -> Option<[i64; 3]> {
-    // The product of extents above 0, whether another is 0, and whether another is unknown.
+) -> Option<[i64; 4]> {
+    // The product of extents above 0, and the least of all.
     let product = |extents: &[i64]| {
-        let (mut all, mut is_empty, mut is_unknown) = (1i64, false, false);
-        for &extent in extents {
-            is_empty |= extent == 0;
-            is_unknown |= extent < 0;
-            all = all.checked_mul(extent.max(1))?;
-        }
-        Some((all, is_empty, is_unknown))
+        extents.iter().try_fold((1i64, i64::MAX), |(product, least), &extent| {
+            Some((product.checked_mul(extent.max(1))?, least.min(extent)))
+        })
     };
-    let (inner, is_empty_inward, is_unknown_inward) = product(inward)?;
-    let (outer, is_empty_outward, is_unknown_outward) = product(outward)?;
-    let all = inner.checked_mul(extent.max(1))?.checked_mul(outer)?;
-    all.checked_mul(dtype.bits().into())?;
-    let unless = |is_empty: bool, count| if is_empty { 0 } else { count };
+    let ((inner, least_inward), (outer, least_outward)) = (product(inward)?, product(outward)?);
+    let elements = inner.checked_mul(extent.max(1))?.checked_mul(outer)?;
+    elements.checked_mul(dtype.bits().into())?;
+    let unless_empty = |least: i64, count| if least == 0 { 0 } else { count };
+    let least_other = least_inward.min(least_outward);
+    let least = least_other.min(extent);
     Some([
-        unless(is_empty_inward || is_empty_outward || extent == 0, all),
-        unless(is_empty_inward, inner),
-        if is_unknown_inward || is_unknown_outward {
-            DIM_UNKNOWN
-        } else {
-            unless(is_empty_outward, outer)
-        },
+        unless_empty(least, elements),
+        unless_empty(least_inward, inner),
+        if least_other < 0 { DIM_UNKNOWN } else { unless_empty(least_outward, outer) },
+        least,
     ])
+}
+
+/// The layout of an input, for views of its pieces. Distances are counted in units: bytes, or bits of sub-byte types.
+#[derive(Clone, Copy)]
+pub(crate) struct Place<'a> {
+    pub has_elements: bool,
+    /// The strides of the input, if it has strides, and elements for which they matter.
+    pub strides: Option<&'a [i64]>,
+    /// From one step along the split axis to the next.
+    step: i64,
+    /// Where the first step begins and ends, relative to its first element.
+    low: i64,
+    end: i64,
+    /// Where the input's first element begins.
+    begin: i64,
+    /// Units to bytes.
+    shift: u32,
+}
+
+/// Where a piece lies in the input.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Placed {
+    /// Bytes from the input's data to the piece's.
+    pub ahead: isize,
+    /// Bits from there to its first element, below 8.
+    pub bit_offset: u32,
+    /// Bytes from the lowest to the highest that it touches.
+    pub bytes: usize,
+}
+
+impl<'a> Place<'a> {
+    /// Describes an input whose layout has been checked.
+    pub(crate) fn new(geometry: &Geometry<'a>, input: &Tensor<'a>) -> Self {
+        let has_elements = geometry.elements > 0;
+        // Strides of a tensor without elements mean nothing, so its views are packed.
+        let strides = input.strides.filter(|_| has_elements);
+        let (mut step, (low, high)) = match strides {
+            None if !has_elements => (0, (0, -1)),
+            None => {
+                let Geometry { outer, extent, inner, .. } = *geometry;
+                (inner, (0, (outer - 1) * extent * inner + inner - 1))
+            }
+            Some(strides) => {
+                let dims = geometry.output_shape(1).zip(geometry.output_strides(strides));
+                let step = strides.get(geometry.axis).copied().unwrap_or(0);
+                (step, shape::reach(dims).unwrap_or_default())
+            }
+        };
+        // The stride of an axis of extent 1 may be anything, and only an empty piece can follow the first step.
+        if geometry.extent == 1 {
+            step = 0;
+        }
+        let bits = i64::from(geometry.dtype.bits());
+        let (unit, shift) = if bits < 8 { (bits, 3) } else { (bits >> 3, 0) };
+        // These and all that follow lie within the reach of the input, which was checked.
+        Self {
+            has_elements,
+            strides,
+            step: step.wrapping_mul(unit),
+            low: low.wrapping_mul(unit),
+            end: high.wrapping_add(1).wrapping_mul(unit),
+            begin: if has_elements { input.bit_offset.into() } else { 0 },
+            shift,
+        }
+    }
+
+    /// Returns whether a piece of `len` steps is packed where it lies in the input.
+    #[inline(never)] // few need to know
+    pub(crate) fn is_packed(&self, geometry: &Geometry<'_>, len: i64) -> bool {
+        if !self.has_elements || len == 0 {
+            return true;
+        }
+        match self.strides {
+            None => geometry.outer == 1 || len == geometry.extent,
+            Some(strides) => {
+                let strides = geometry.output_strides(strides);
+                shape::is_packed(geometry.output_shape(len).rev().zip(strides.rev()))
+            }
+        }
+    }
+
+    /// Returns where the piece of `len` steps from `offset` on lies.
+    #[inline]
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // within the input's reach
+    pub(crate) fn of(&self, offset: i64, len: i64) -> Placed {
+        let begin = offset.wrapping_mul(self.step).wrapping_add(self.begin);
+        let mask = (1 << self.shift) - 1;
+        let bit_offset = begin & mask;
+        let mut bytes = 0;
+        if len > 0 {
+            let last = (len - 1).wrapping_mul(self.step);
+            let (low, end) =
+                (self.low.wrapping_add(last.min(0)), self.end.wrapping_add(last.max(0)));
+            let bytes_to = |units: i64| units.wrapping_add(bit_offset) >> self.shift;
+            bytes = bytes_to(end.wrapping_add(mask)).wrapping_sub(bytes_to(low));
+        }
+        Placed {
+            ahead: (begin >> self.shift) as isize,
+            bit_offset: bit_offset as u32,
+            bytes: bytes as usize,
+        }
+    }
 }

@@ -1,7 +1,6 @@
 //! The operator's lengths: a scalar or list of any type that some version allows.
 
 use crate::dtype::DType;
-use crate::error::Error;
 use core::marker::PhantomData;
 
 /// A borrowed lengths tensor of rank 0 or 1. Built safely from slices and numbers, or by the C
@@ -13,13 +12,13 @@ pub struct Lengths<'a> {
     /// First element's offset in bits from `data`.
     bit_offset: i64,
     /// Bits from one element to the next.
-    bit_stride: i64,
+    pub(crate) bit_stride: i64,
     /// The number of entries; 1 for a scalar.
     pub(crate) count: i64,
     is_scalar: bool,
     /// Whether they are Rust integers, of which the operators that take lengths take any type.
-    are_rust_integers: bool,
-    dtype: DType,
+    pub(crate) are_rust_integers: bool,
+    pub(crate) dtype: DType,
     borrowed: PhantomData<&'a [u8]>,
 }
 
@@ -89,34 +88,13 @@ impl<'a> Lengths<'a> {
         Self { data, bit_offset, bit_stride, count, is_scalar, are_rust_integers, dtype, borrowed }
     }
 
-    pub(crate) fn dtype(&self) -> DType {
-        self.dtype
-    }
-
-    /// Returns whether they are Rust integers, which any operator with lengths takes.
-    pub(crate) fn are_rust_integers(&self) -> bool {
-        self.are_rust_integers
-    }
-
     /// Returns the number of entries of a list, `None` for a scalar.
     pub(crate) fn len(&self) -> Option<i64> {
         (!self.is_scalar).then_some(self.count)
     }
 
-    /// Returns whether all entries are one and the same in memory.
-    pub(crate) fn is_repeated(&self) -> bool {
-        self.bit_stride == 0
-    }
-
     pub(crate) fn is_known(&self) -> bool {
         !self.data.is_null() || self.count == 0
-    }
-
-    /// Returns entry `index`, as [`Lengths::value`] does, or an error.
-    #[inline(always)] // as below
-    pub(crate) fn get(&self, index: i64) -> Result<i64, Error> {
-        let not_integer = Error::LengthNotInteger { output: index, dtype: self.dtype };
-        self.value(index).ok_or(not_integer)
     }
 
     /// Returns the entries of a list, if their values are known and lie in memory as a slice of int64 does.
@@ -124,11 +102,16 @@ impl<'a> Lengths<'a> {
     #[allow(clippy::cast_ptr_alignment)] // which is looked at
     pub(crate) fn words(&self) -> Option<&'a [i64]> {
         let data = self.data.cast::<i64>();
-        let are_words = self.dtype == DType::Int64 && self.bit_stride == i64::from(i64::BITS);
+        if self.dtype != DType::Int64
+            || self.bit_stride != i64::from(i64::BITS)
+            || data.is_null()
+            || !data.is_aligned()
+        {
+            return None;
+        }
         let len = usize::try_from(self.count).ok()?;
         // SAFETY: they are readable by the promise of `from_raw` or of the borrowed slice.
-        (are_words && !data.is_null() && data.is_aligned())
-            .then(|| unsafe { core::slice::from_raw_parts(data, len) })
+        Some(unsafe { core::slice::from_raw_parts(data, len) })
     }
 
     /// Returns entry `index` if it is a whole number that `i64` can hold. `index` must be below the length, and the

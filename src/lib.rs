@@ -35,14 +35,13 @@
 //! | `operator.rs`, `dtype.rs` | operator versions, which of them governs, and which element types each allows |
 //! | `rules/` | parameters to lengths of the pieces |
 //! | `lengths.rs` | lengths as they are given |
-//! | `geometry.rs` | the input's extents as the split axis parts them |
+//! | `geometry.rs` | the input's extents as the split axis parts them, and where pieces lie in it |
 //! | `pieces.rs` | the pieces of the axis: where each begins, and how long it is |
-//! | `place.rs` | where pieces lie in the input: what makes views |
 //! | `parts.rs` | what the engine is given to copy |
 //! | `overlap/` | whether memory that is written lies over other memory in use |
 //! | `copy/` | bytes moved |
 //! | `error.rs`, `words.rs` | what is wrong with a call, and how it is said at each door |
-//! | `describe.rs`, `text.rs` | what a plan will do, as text |
+//! | `text.rs` | text for people, written to memory of the caller |
 //! | `tensor.rs`, `shape.rs`, `span.rs`, `math.rs` | tensors in memory, and checked arithmetic on them |
 
 #![cfg_attr(not(test), no_std)]
@@ -60,7 +59,6 @@ extern crate std;
 #[cfg(all(feature = "alloc", not(feature = "capi")))]
 mod api;
 mod copy;
-mod describe;
 mod dtype;
 mod error;
 pub mod ffi;
@@ -71,7 +69,6 @@ mod operator;
 mod overlap;
 mod parts;
 mod pieces;
-mod place;
 mod rules;
 mod shape;
 mod span;

@@ -21,6 +21,15 @@ pub(crate) struct Part {
     pub target: *mut u8,
 }
 
+impl Part {
+    /// Returns a piece as a part, if it is one.
+    #[inline]
+    fn new(Piece { index, offset, len }: Piece, targets: &Pointers<'_, u8>) -> Option<Self> {
+        let target = targets.get(index);
+        (len > 0 && !target.is_null()).then_some(Self { index, offset, len, target })
+    }
+}
+
 /// Pointers that lie `step` bytes apart: the entries of an array, or the same field of all its structures.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Pointers<'a, T> {
@@ -64,25 +73,18 @@ impl<'a> Parts<'a> {
     /// Returns the parts in order.
     #[inline]
     pub(crate) fn iter(&self) -> Iter<'a> {
-        Iter { pieces: self.pieces.iter(), parts: *self }
+        Iter { pieces: self.pieces.iter(), targets: self.targets }
     }
 
     /// Returns the parts of a range of pieces, which may end past the last one.
     pub(crate) fn some(&self, range: Range<usize>) -> Iter<'a> {
-        Iter { pieces: self.pieces.range(range), parts: *self }
-    }
-
-    /// Returns a piece as a part, if it is one.
-    #[inline]
-    fn part(&self, Piece { index, offset, len }: Piece) -> Option<Part> {
-        let target = self.targets.get(index);
-        (len > 0 && !target.is_null()).then_some(Part { index, offset, len, target })
+        Iter { pieces: self.pieces.range(range), targets: self.targets }
     }
 
     /// Returns the part with this index, without its offset.
     #[inline]
     pub(crate) fn get(&self, index: usize) -> Option<Part> {
-        self.part(Piece { index, offset: 0, len: self.pieces.length(index) })
+        Part::new(Piece { index, offset: 0, len: self.pieces.length(index) }, &self.targets)
     }
 }
 
@@ -90,7 +92,7 @@ impl<'a> Parts<'a> {
 #[derive(Clone)]
 pub(crate) struct Iter<'a> {
     pieces: PieceIter<'a>,
-    parts: Parts<'a>,
+    targets: Pointers<'a, u8>,
 }
 
 impl Iterator for Iter<'_> {
@@ -98,7 +100,7 @@ impl Iterator for Iter<'_> {
 
     #[inline]
     fn next(&mut self) -> Option<Part> {
-        self.pieces.find_map(|piece| self.parts.part(piece))
+        self.pieces.find_map(|piece| Part::new(piece, &self.targets))
     }
 }
 
@@ -159,7 +161,7 @@ impl Transfer<'_> {
         let bits = self.geometry.dtype.bits();
         let reach = match self.output_dims(&part) {
             Some(dims) => shape::reach(dims).and_then(|(low, high)| byte_reach(low, high, bits, 0)),
-            None => Some(Reach::packed(self.geometry.piece_elements(part.len), bits)),
+            None => Some(Reach { low: 0, bytes: self.geometry.output_bytes(part.len) }),
         };
         // All outputs have been found to lie within the address space.
         reach.and_then(|reach| reach.at(part.target)).unwrap_or_default()

@@ -54,7 +54,8 @@ impl Pieces<'_> {
         } else {
             iter.by_ref().take(range.start).for_each(drop);
         }
-        PieceIter { next: range.start, end: iter.end.min(range.end), ..iter }
+        let words = iter.words.get(..range.end).unwrap_or(iter.words);
+        PieceIter { words, next: range.start, end: iter.end.min(range.end), ..iter }
     }
 
     /// Returns the length of the piece with this index.
@@ -91,7 +92,7 @@ fn offset_of_equal(index: usize, size: i64, extent: i64) -> i64 {
 #[derive(Debug, Clone)]
 pub(crate) struct PieceIter<'a> {
     pieces: &'a Pieces<'a>,
-    /// All lengths, if they lie in memory.
+    /// All lengths up to the end, if they lie in memory.
     words: &'a [i64],
     next: usize,
     end: usize,
@@ -104,10 +105,11 @@ impl Iterator for PieceIter<'_> {
     #[inline]
     fn next(&mut self) -> Option<Piece> {
         let &mut Self { pieces, words, next: index, end, offset } = self;
-        if index >= end {
-            return None;
-        }
-        let len = words.get(index).copied().unwrap_or_else(|| pieces.worked_out(index));
+        let len = match words.get(index) {
+            Some(len) => *len,
+            None if index < end => pieces.worked_out(index),
+            None => return None,
+        };
         self.next += 1;
         self.offset = offset.wrapping_add(if len < 0 { !len } else { len });
         Some(Piece { index, offset, len })

@@ -8,15 +8,7 @@ pub const MAX_RANK: usize = 64;
 /// An extent that is not known yet; in inference only.
 pub const DIM_UNKNOWN: i64 = -1;
 
-/// Returns the bytes that `count` packed elements take; the last byte of sub-byte ones may be partly used.
-/// All their bits must have numbers in `i64`.
-#[allow(clippy::cast_sign_loss, clippy::cast_possible_wrap)]
-#[inline]
-pub(crate) fn packed_bytes(count: i64, bits: u32) -> i64 {
-    bytes_of_bits((count as u64 * u64::from(bits)) as i64)
-}
-
-/// Returns the bytes that so many bits take.
+/// Returns the bytes that so many bits take; the last byte may be partly used.
 #[inline]
 pub(crate) fn bytes_of_bits(bits: i64) -> i64 {
     ((bits.cast_unsigned() + 7) >> 3).cast_signed()
@@ -109,14 +101,12 @@ pub(crate) fn colliding(
 
 #[cfg(test)]
 mod tests {
-    use super::{colliding, is_packed, packed_bytes, reach};
+    use super::{bytes_of_bits, colliding, is_packed, reach};
 
     #[test]
-    fn sub_byte_elements_round_up_to_bytes() {
-        assert_eq!(packed_bytes(0, 4), 0);
-        assert_eq!(packed_bytes(3, 4), 2);
-        assert_eq!(packed_bytes(5, 2), 2);
-        assert_eq!(packed_bytes(5, 32), 20);
+    fn bits_round_up_to_bytes() {
+        assert_eq!([0, 10, 12, 160].map(bytes_of_bits), [0, 2, 2, 20]);
+        assert_eq!(bytes_of_bits(i64::MAX), 1 << 60);
     }
 
     #[test]

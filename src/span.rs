@@ -13,11 +13,6 @@ impl Span {
     /// Nothing: the hull of this and any other span is the other one.
     pub(crate) const NOWHERE: Self = Self { start: usize::MAX, end: 0 };
 
-    /// Returns where a value lies; nowhere if the pointer is NULL.
-    pub(crate) fn of<T>(pointer: *const T) -> Self {
-        Self::of_array(pointer, 1)
-    }
-
     /// Returns where an array lies; nowhere if the pointer is NULL.
     #[inline]
     pub(crate) fn of_array<T>(array: *const T, len: usize) -> Self {

@@ -5,7 +5,7 @@
 
 use crate::dtype::DType;
 use crate::error::{number, Error};
-use crate::shape;
+use crate::shape::{self, bytes_of_bits};
 use crate::span::Span;
 use crate::words::{Argument, Field};
 
@@ -72,27 +72,27 @@ impl Tensor<'_> {
     }
 
     /// Returns what a tensor of `count` elements, at least one, reaches over.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn reach(&self, count: i64, argument: Argument) -> Result<Reach, Error> {
         if self.strides.is_none() && self.bit_offset == 0 {
             // All bits have been found to have numbers.
-            return Ok(Reach::packed(count, self.dtype.bits()));
+            let bits = count.wrapping_mul(self.dtype.bits().into());
+            return Ok(Reach { low: 0, bytes: bytes_of_bits(bits) });
         }
-        self.strided_reach(count, argument)
+        let end = count - 1;
+        if self.strides.is_none() {
+            let reach = byte_reach(0, end, self.dtype.bits(), self.bit_offset.into());
+            return reach.ok_or(Error::TooManyElements { argument });
+        }
+        self.strided_reach(argument)
     }
 
+    /// Returns what a tensor with strides and elements reaches over.
     #[inline(never)] // once in the library
-    fn strided_reach(&self, count: i64, argument: Argument) -> Result<Reach, Error> {
-        let elements = match self.strides {
-            None => Some((0, count - 1)),
-            Some(_) => shape::reach(self.dims()),
-        };
-        let bits = self.dtype.bits();
-        match elements.and_then(|(low, high)| byte_reach(low, high, bits, self.bit_offset.into())) {
-            Some(reach) => Ok(reach),
-            None if self.strides.is_none() => Err(Error::TooManyElements { argument }),
-            None => Err(Error::StridesOverflow { argument }),
-        }
+    pub(crate) fn strided_reach(&self, argument: Argument) -> Result<Reach, Error> {
+        let elements = shape::reach(self.dims());
+        let bytes = |(low, high)| byte_reach(low, high, self.dtype.bits(), self.bit_offset.into());
+        elements.and_then(bytes).ok_or(Error::StridesOverflow { argument })
     }
 
     /// Checks that the stated memory, if any is stated, is at least as much as the tensor reaches over.
@@ -107,7 +107,7 @@ impl Tensor<'_> {
 
     /// Returns the bytes that a tensor of `count` elements touches, an empty span if there are none. Checks everything
     /// about the tensor except its extents.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn span(&self, count: i64, argument: Argument) -> Result<Span, Error> {
         self.check_bit_offset(argument)?;
         if count == 0 {
@@ -123,12 +123,6 @@ impl Tensor<'_> {
 }
 
 impl Reach {
-    /// Returns the reach of packed elements that begin at a whole byte.
-    #[inline]
-    pub(crate) fn packed(count: i64, bits: u32) -> Self {
-        Self { low: 0, bytes: shape::packed_bytes(count, bits) }
-    }
-
     /// Checks that the bytes can be numbered by `isize`, which is always so if it has 64 bits.
     pub(crate) fn check_fits(self, argument: Argument) -> Result<Self, Error> {
         match (isize::try_from(self.low), isize::try_from(self.bytes)) {
@@ -140,10 +134,7 @@ impl Reach {
     /// Returns the addresses of a tensor whose element [0, …, 0] is at `data`.
     #[inline(always)]
     pub(crate) fn place(self, data: *const u8, argument: Argument) -> Result<Span, Error> {
-        match self.at(data) {
-            Some(span) => Ok(span),
-            None => Err(Error::AddressOverflow { argument }),
-        }
+        self.at(data).ok_or(Error::AddressOverflow { argument })
     }
 
     /// As [`Reach::place`], but returns `None` past the end of the address space.

@@ -1,18 +1,23 @@
-//! Copies: each output is checked, then all of them are checked against each other and against what is read, and then
-//! bytes move.
+//! Copies: each output is checked by itself, then all of them against each other and against everything that is read,
+//! and then bytes move.
 
 use super::executor::Pool;
-use super::outputs::{check_apart, check_output};
-use super::parse::{self, is_unwanted, Look, ParsedCall};
+use super::parse::{self, arrays, is_unwanted, tensor_of, ParsedCall};
+use super::reads::Reads;
 use super::types::{libsplit_error, libsplit_executor, libsplit_params, libsplit_tensor};
 use crate::copy::{self, Executor};
-use crate::error::Error;
-use crate::overlap::{first_crossing, Numbered, Trail};
+use crate::error::{number, Error};
+use crate::geometry::Geometry;
+use crate::overlap::lattice::{meet, Lattice, BUDGET};
+use crate::overlap::{self, first_crossing, first_meeting};
+use crate::overlap::{Clash, Numbered, Spans, Tensors, Trail};
 use crate::parts::{OutputStrides, Parts, Pointers, Transfer};
-use crate::shape::usize_of;
+use crate::shape::{self, rank_number, usize_of};
 use crate::span::Span;
+use crate::tensor::Reach;
 use crate::words::{Argument, Field};
 use core::mem::{offset_of, MaybeUninit};
+use core::slice;
 
 /// [`super::libsplit_copy`].
 pub unsafe fn copy(
@@ -23,10 +28,10 @@ pub unsafe fn copy(
     executor: *const libsplit_executor,
     error: *const libsplit_error,
 ) -> Result<(), Error> {
-    let (mut room, given, look) = (MaybeUninit::uninit(), Some(num_outputs), Look::AtLayout);
+    let (mut room, given) = (MaybeUninit::uninit(), Some(num_outputs));
     // SAFETY: promises 1 and 2.
     unsafe {
-        let call = ParsedCall::parse(input, params, given, look, error, &mut room)?;
+        let call = ParsedCall::parse(input, params, given, false, error, &mut room)?;
         let pool = Pool::parse(executor, &mut call.reads.executor)?;
         let outputs = parse::descriptors(outputs, num_outputs)?;
         call.copy(outputs, pool.as_ref().map(|pool| pool as &dyn Executor))
@@ -46,37 +51,13 @@ impl ParsedCall<'_> {
         let Self { geometry, pieces, input, reads } = self;
         let source = input.span(geometry.elements, Argument::Input)?;
         geometry.check_addressable()?;
-        let rank = geometry.output_rank();
-        let (mut trail, mut are_packed, mut bytes) = (Trail::EMPTY, true, 0usize);
-        // Most arrays lie above or below all outputs before them, and most outputs above or below all arrays.
-        let (mut array_hull, mut is_clear) = (Span::NOWHERE, true);
-        for (index, output) in outputs.iter().enumerate() {
-            if is_unwanted(output) {
-                continue;
-            }
-            // SAFETY: promises 1 and 2.
-            let checked = unsafe { check_output(geometry, (index, pieces.length(index)), output) }?;
-            let mut arrays = Span::of_array(output.shape, rank);
-            if !output.strides.is_null() {
-                arrays = arrays.hull(Span::of_array(output.strides, rank));
-            }
-            is_clear = is_clear && arrays.is_apart(trail.hull);
-            array_hull = array_hull.hull(arrays);
-            if checked.reach.bytes == 0 {
-                continue;
-            }
-            let (data, argument) = (output.data.cast::<u8>(), Argument::Output(index));
-            if data.is_null() {
-                return Err(Error::Null { argument, field: Field::Data });
-            }
-            let span = checked.reach.place(data, argument)?;
-            is_clear = is_clear && span.is_apart(array_hull);
-            trail.push(span);
-            are_packed &= checked.is_packed;
-            // All pieces together are as large as the input, which is addressable, apart from bits that fill up their
-            // last bytes.
-            bytes = bytes.wrapping_add(usize_of(checked.bytes));
-        }
+        // SAFETY: promises 1 and 2.
+        let Written { trail, is_clear, are_packed, bytes, .. } =
+            match unsafe { self.check_each(outputs) } {
+                Some(found) => found,
+                // SAFETY: as above.
+                None => unsafe { self.check_each_closely(outputs) }?,
+            };
         let transfer = Transfer {
             geometry,
             source: input.data,
@@ -87,7 +68,7 @@ impl ParsedCall<'_> {
                 OutputStrides::Packed
             } else {
                 let strides = fields(outputs, offset_of!(libsplit_tensor, strides));
-                OutputStrides::Described { strides, rank }
+                OutputStrides::Described { strides, rank: geometry.output_rank() }
             },
             bytes,
         };
@@ -97,6 +78,65 @@ impl ParsedCall<'_> {
         }
         // SAFETY: promise 5.
         unsafe { copy::run(&transfer, executor) }
+    }
+
+    /// Checks each output of a copy by itself. Returns `None` if one is not plain, or not above or below all others.
+    ///
+    /// # Safety
+    /// Promises 1 and 2.
+    #[inline(never)] // for its registers
+    unsafe fn check_each(&self, outputs: &[libsplit_tensor]) -> Option<Written> {
+        let Self { geometry, pieces, .. } = self;
+        let (rank, mut found) = (geometry.output_rank(), Written::NOTHING);
+        for (index, output) in outputs.iter().enumerate() {
+            let len = pieces.length(index);
+            let (bytes, start) = (geometry.output_bytes(len), output.data as usize);
+            // SAFETY: promises 1 and 2.
+            if unsafe { is_plain(geometry, (len, bytes), output) } {
+                let end = start.wrapping_add(usize_of(bytes));
+                if start == 0 || end < start {
+                    return None;
+                }
+                let (span, mut arrays) = (Span { start, end }, Span::of_array(output.shape, rank));
+                if !output.strides.is_null() {
+                    arrays = arrays.hull(Span::of_array(output.strides, rank));
+                }
+                if !found.is_clear_of(arrays, span) || !span.is_apart(found.trail.hull) {
+                    return None;
+                }
+                found.push(arrays, span, bytes);
+            } else if !is_unwanted(output) {
+                return None;
+            }
+        }
+        Some(found)
+    }
+
+    /// Checks each output as [`ParsedCall::check_each`] does, whatever it is, and says what is wrong with it.
+    ///
+    /// # Safety
+    /// Promises 1 and 2.
+    #[cold]
+    #[inline(never)]
+    unsafe fn check_each_closely(&self, outputs: &[libsplit_tensor]) -> Result<Written, Error> {
+        let Self { geometry, pieces, .. } = self;
+        let (rank, mut found) = (geometry.output_rank(), Written::NOTHING);
+        for (index, output) in outputs.iter().enumerate() {
+            // SAFETY: promises 1 and 2.
+            let checked = unsafe { check_output(geometry, (index, pieces.length(index)), output) }?;
+            let Some(Checked { reach, bytes, is_packed }) = checked else { continue };
+            let (mut span, argument) = (Span::default(), Argument::Output(index));
+            if bytes > 0 {
+                if output.data.is_null() {
+                    return Err(Error::Null { argument, field: Field::Data });
+                }
+                span = reach.place(output.data.cast(), argument)?;
+                found.are_packed &= is_packed;
+            }
+            let [shape, strides] = arrays(output, rank);
+            found.push(shape.hull(strides), span, bytes);
+        }
+        Ok(found)
     }
 }
 
@@ -133,6 +173,271 @@ fn check_arrays(
         Some((output, array)) => {
             let other = Argument::Output((array - count) / 2);
             Err(Error::DataOverDescriptor { output, other })
+        }
+    }
+}
+
+/// What an output reaches over (nothing if it has no elements), how many bytes are copied to it, and whether it is
+/// packed.
+pub(super) struct Checked {
+    pub reach: Reach,
+    pub bytes: i64,
+    pub is_packed: bool,
+}
+
+impl Checked {
+    pub(super) fn packed(bytes: i64) -> Self {
+        Self { reach: Reach { low: 0, bytes }, bytes, is_packed: true }
+    }
+}
+
+/// What the outputs of a copy reach over.
+pub(super) struct Written {
+    /// The hull of all outputs with elements, and whether they are in order.
+    pub trail: Trail,
+    /// The hull of all shapes and strides.
+    arrays: Span,
+    /// Whether the arrays of each output lie above or below all outputs before it, and its elements above or below all
+    /// arrays.
+    pub is_clear: bool,
+    pub are_packed: bool,
+    /// Bytes of all outputs, as if they were packed.
+    pub bytes: usize,
+}
+
+impl Written {
+    const NOTHING: Self = Self {
+        trail: Trail::EMPTY,
+        arrays: Span::NOWHERE,
+        is_clear: true,
+        are_packed: true,
+        bytes: 0,
+    };
+
+    /// Returns whether the arrays of an output lie above or below all outputs so far, and its elements above or below
+    /// all arrays.
+    #[inline(always)] // in the loops over outputs
+    fn is_clear_of(&self, arrays: Span, span: Span) -> bool {
+        arrays.is_apart(self.trail.hull) && span.is_apart(self.arrays.hull(arrays))
+    }
+
+    /// Adds an output: its arrays, and its elements if it has any.
+    #[inline(always)] // as above
+    fn push(&mut self, arrays: Span, span: Span, bytes: i64) {
+        self.is_clear = self.is_clear && self.is_clear_of(arrays, span);
+        self.arrays = self.arrays.hull(arrays);
+        if bytes > 0 {
+            self.trail.push(span);
+            // All pieces together are as large as the input, which is addressable, apart from bits that fill up their
+            // last bytes.
+            self.bytes = self.bytes.wrapping_add(usize_of(bytes));
+        }
+    }
+}
+
+/// Returns whether an output is a packed tensor of the right type and shape that is large enough, as most are. For one
+/// without axes, it may return `false`.
+///
+/// # Safety
+/// Promises 1 and 2.
+#[inline(always)] // in the loop over outputs
+unsafe fn is_plain(
+    geometry: &Geometry<'_>,
+    (len, bytes): (i64, i64),
+    output: &libsplit_tensor,
+) -> bool {
+    let (rank, shape, strides) = (geometry.output_rank(), output.shape, output.strides);
+    if output.dtype.0 != geometry.dtype as i32
+        || output.rank != rank_number(rank)
+        || output.bit_offset != 0
+        || shape.is_null()
+        || !shape.is_aligned()
+        || !strides.is_aligned()
+        || (output.data_bytes != 0 && (output.data_bytes as u64) < bytes.cast_unsigned())
+    {
+        return false;
+    }
+    // SAFETY: arrays that are not NULL have an entry for each axis.
+    let array = |array: *mut i64| unsafe { slice::from_raw_parts(array, rank) }.iter().copied();
+    geometry.is_output_shape(len, array(shape))
+        && (strides.is_null() || shape::is_packed(array(shape).zip(array(strides)).rev()))
+}
+
+/// Checks everything about an output except its address: that type, rank and extents are the operator's, that no two
+/// elements share an address, and that as much memory is there as it reaches over. Returns `None` if the output is not
+/// wanted.
+///
+/// # Safety
+/// Promises 1 and 2.
+#[inline(never)] // once in the library
+pub(super) unsafe fn check_output(
+    geometry: &Geometry<'_>,
+    (index, len): (usize, i64),
+    output: &libsplit_tensor,
+) -> Result<Option<Checked>, Error> {
+    let (argument, bytes) = (Argument::Output(index), geometry.output_bytes(len));
+    let packed = Checked::packed(bytes);
+    // SAFETY: promises 1 and 2.
+    let tensor = unsafe {
+        if is_plain(geometry, (len, bytes), output) {
+            return Ok(Some(packed));
+        }
+        if is_unwanted(output) {
+            return Ok(None);
+        }
+        tensor_of(output, true, argument)?
+    };
+    let output = index;
+    if tensor.dtype != geometry.dtype {
+        let (expected, actual) = (geometry.dtype as i64, tensor.dtype as i64);
+        return Err(Error::OutputDType { output, expected, actual });
+    }
+    if tensor.shape.len() != geometry.output_rank() {
+        let (expected, actual) = (number(geometry.output_rank()), number(tensor.shape.len()));
+        return Err(if geometry.keeps_axis {
+            Error::OutputRank { output, expected, actual }
+        } else {
+            Error::OutputRankDropped { output, expected, actual }
+        });
+    }
+    for (axis, (expected, &actual)) in geometry.output_shape(len).zip(tensor.shape).enumerate() {
+        if expected != actual {
+            return Err(Error::OutputShape { output, axis, expected, actual });
+        }
+    }
+    if tensor.bit_offset != 0 {
+        let actual = tensor.bit_offset.into();
+        return Err(Error::BitOffsetNotZero { argument, expected: 0, actual });
+    }
+    let is_packed = bytes == 0 || tensor.is_packed();
+    let reach = if is_packed { packed.reach } else { tensor.strided_reach(argument)? };
+    tensor.check_data_bytes(reach, argument)?;
+    if !is_packed {
+        if geometry.dtype.is_sub_byte() {
+            return Err(Error::SubByteStrides { output });
+        }
+        if let Some((axis, expected, actual)) = shape::colliding(&tensor.dims()) {
+            return Err(Error::StridesCollide { output, axis, expected, actual });
+        }
+    }
+    Ok(Some(Checked { reach, is_packed, ..packed }))
+}
+
+/// Checks that no output overlaps the input, another output, anything else that is read, or the `array` of descriptors
+/// or addresses. `trail` has seen the spans of all outputs.
+#[inline]
+pub(super) fn check_apart(
+    transfer: &Transfer<'_>,
+    trail: Trail,
+    input: Span,
+    reads: &Reads<'_>,
+    array: Span,
+) -> Result<(), Error> {
+    let Trail { hull, is_apart } = trail;
+    let is_clear = hull.is_apart(input) && hull.is_apart(array) && reads.under(hull).is_none();
+    if is_apart && is_clear {
+        return Ok(());
+    }
+    check_bytes(transfer, trail, input, reads, array)
+}
+
+/// [`check_apart`], byte by byte.
+#[cold]
+#[inline(never)]
+fn check_bytes(
+    transfer: &Transfer<'_>,
+    trail: Trail,
+    input: Span,
+    reads: &Reads<'_>,
+    array: Span,
+) -> Result<(), Error> {
+    let mut budget = BUDGET;
+    if !trail.hull.is_apart(input) {
+        check_input(transfer, input, &mut budget)?;
+    }
+    let clash = if trail.is_apart {
+        None
+    } else if transfer.output_strides.are_packed() {
+        first_meeting(transfer).map(|(output, other)| Clash { output, other, is_sure: true })
+    } else {
+        overlap::clash(transfer, &mut budget)
+    };
+    if let Some(Clash { output, other, is_sure }) = clash {
+        return Err(overlapping(output, Argument::Output(other), is_sure));
+    }
+    match reads.first_under(transfer, trail.hull, array) {
+        None => Ok(()),
+        Some((output, Some(other @ Argument::Lengths)))
+            if reads.lengths.intersects(transfer.written(output)) =>
+        {
+            Err(overlapping(output, other, true))
+        }
+        Some((output, owner)) => {
+            let other = owner.unwrap_or(Argument::Outputs);
+            Err(Error::DataOverDescriptor { output, other })
+        }
+    }
+}
+
+fn overlapping(output: usize, other: Argument, is_sure: bool) -> Error {
+    if is_sure {
+        Error::Overlap { output, other }
+    } else {
+        Error::NotShownApart { output, other }
+    }
+}
+
+/// Checks that no output overlaps elements of the input.
+#[inline(never)] // for its stack
+fn check_input(transfer: &Transfer<'_>, input: Span, budget: &mut usize) -> Result<(), Error> {
+    let geometry = &transfer.geometry;
+    let lattice = match transfer.strides {
+        Some(strides) if !geometry.dtype.is_sub_byte() => {
+            let mut dims = geometry.shape.iter().copied().zip(strides.iter().copied());
+            Lattice::strided(input, transfer.element_bytes(), &mut dims)
+        }
+        _ => Lattice::whole(input),
+    };
+    let count = transfer.parts.count();
+    for output in (0..count).filter(|output| transfer.written(*output).intersects(input)) {
+        let answer = meet(&transfer.lattice(output), &lattice, budget);
+        if answer != Some(false) {
+            return Err(overlapping(output, Argument::Input, answer.is_some()));
+        }
+    }
+    Ok(())
+}
+
+impl Spans for Transfer<'_> {
+    fn len(&self) -> usize {
+        self.parts.count()
+    }
+
+    fn span(&self, index: usize) -> Span {
+        self.written(index)
+    }
+
+    fn start(&self, index: usize) -> usize {
+        if self.output_strides.are_packed() {
+            // They begin at their addresses, so most need no closer look.
+            return self.parts.targets.get(index) as usize;
+        }
+        self.written(index).start
+    }
+}
+
+impl Transfer<'_> {
+    fn element_bytes(&self) -> i64 {
+        i64::from(self.geometry.dtype.bits() / 8)
+    }
+}
+
+impl Tensors for Transfer<'_> {
+    fn lattice(&self, index: usize) -> Lattice {
+        let span = self.written(index);
+        match self.parts.get(index).as_ref().and_then(|part| self.output_dims(part)) {
+            Some(mut dims) => Lattice::strided(span, self.element_bytes(), &mut dims),
+            None => Lattice::whole(span),
         }
     }
 }

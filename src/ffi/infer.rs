@@ -1,13 +1,11 @@
 //! `count`, `infer` and `view`: all outputs are checked, and then they are filled in.
 
-use super::parse::{self, array, array_span, checked, is_unwanted, Look, ParsedCall};
-use super::reads::Reads;
+use super::parse::{self, array_span, arrays, checked, checked_field, is_unwanted, ParsedCall};
 use super::types::{libsplit_dtype, libsplit_error, libsplit_params, libsplit_tensor};
 use crate::error::{number, Error};
-use crate::geometry::Geometry;
+use crate::geometry::{Geometry, Place};
 use crate::overlap::{first_meeting, Numbered};
 use crate::pieces::Piece;
-use crate::place::Place;
 use crate::shape::{bytes_of_bits, rank_number, usize_of, DIM_UNKNOWN};
 use crate::span::Span;
 use crate::words::{Argument, Field};
@@ -24,7 +22,7 @@ pub unsafe fn count(
     // SAFETY: promise 1.
     unsafe {
         let mut room = MaybeUninit::uninit();
-        let call = ParsedCall::parse(input, params, None, Look::AtShape, null(), &mut room)?;
+        let call = ParsedCall::parse(input, params, None, true, null(), &mut room)?;
         checked(count, Argument::Count)?;
         let pieces = usize::try_from(call.pieces.count());
         let too_many = Error::TooManyElements { argument: Argument::Input };
@@ -41,24 +39,21 @@ pub unsafe fn infer(
     num_outputs: usize,
     error: *const libsplit_error,
 ) -> Result<(), Error> {
-    let (mut room, given, look) = (MaybeUninit::uninit(), Some(num_outputs), Look::AtShape);
+    let (mut room, given) = (MaybeUninit::uninit(), Some(num_outputs));
     // SAFETY: promises 1 and 2.
     unsafe {
-        let call = ParsedCall::parse(input, params, given, look, error, &mut room)?;
+        let call = ParsedCall::parse(input, params, given, true, error, &mut room)?;
         let geometry = &{ call.geometry };
         let given = parse::descriptors(outputs, num_outputs)?;
-        check_arrays(call, given, None)?;
+        Arrays { call, outputs: given, place: None }.check()?;
         if geometry.extent == DIM_UNKNOWN || usize::BITS < i64::BITS {
             check_sizes(call)?;
         }
-        // 0 if another extent is not known.
-        let step_bits = geometry.outer.max(0) * geometry.inner * i64::from(geometry.dtype.bits());
         for Piece { index, len, .. } in call.pieces.iter() {
             let output = outputs.add(index);
             if !is_unwanted(&*output) {
                 // All that is known has been found to fit.
-                let bits = step_bits.wrapping_mul(len.max(0));
-                (*output).data_bytes = usize_of(bytes_of_bits(bits));
+                (*output).data_bytes = usize_of(geometry.output_bytes(len.max(0)));
                 (*output).bit_offset = 0;
                 fill(geometry, len, None, len, output);
             }
@@ -75,15 +70,15 @@ pub unsafe fn view(
     num_outputs: usize,
     error: *const libsplit_error,
 ) -> Result<(), Error> {
-    let (mut room, given, look) = (MaybeUninit::uninit(), Some(num_outputs), Look::AtLayout);
+    let (mut room, given) = (MaybeUninit::uninit(), Some(num_outputs));
     // SAFETY: promises 1 and 2.
     unsafe {
-        let call = ParsedCall::parse(input, params, given, look, error, &mut room)?;
+        let call = ParsedCall::parse(input, params, given, false, error, &mut room)?;
         let (geometry, ParsedCall { input, pieces, .. }) = (&{ call.geometry }, &*call);
         input.span(geometry.elements, Argument::Input)?;
         let place = Place::new(geometry, input);
         let given = parse::descriptors(outputs, num_outputs)?;
-        check_arrays(call, given, Some(&place))?;
+        Arrays { call, outputs: given, place: Some(&place) }.check()?;
         for piece in pieces.iter() {
             let output = outputs.add(piece.index);
             if !is_unwanted(&*output) {
@@ -119,7 +114,7 @@ unsafe fn fill(
         (*output).dtype = libsplit_dtype(geometry.dtype as i32);
         let (shape, strides, mut packed) = ((*output).shape, (*output).strides, 1i64);
         for axis in (0..geometry.shape.len()).rev() {
-            let own = geometry.extent_of(axis);
+            let own = geometry.shape.get(axis).copied().unwrap_or(0);
             let is_split = axis == geometry.axis;
             if !is_split || geometry.keeps_axis {
                 at = at.wrapping_sub(1);
@@ -160,86 +155,120 @@ fn check_sizes(call: &ParsedCall<'_>) -> Result<(), Error> {
     }
 }
 
-/// Checks that every wanted output has an array for its shape that is long enough, and one for its strides or, if it is
-/// to be a view, a packed piece. Checks that these arrays overlap nothing else that is in use, nor each other.
-#[inline]
-fn check_arrays(
-    call: &ParsedCall<'_>,
-    outputs: &[libsplit_tensor],
-    place: Option<&Place<'_>>,
-) -> Result<(), Error> {
-    let (rank, descriptors) = (call.geometry.output_rank(), Span::of_slice(outputs));
-    // Most callers keep all shapes together and all strides, or both of each output. Either way, each array lies above
-    // or below the descriptors, all shapes before it, and all strides.
-    let ([mut shapes, mut all_strides], mut are_apart) = ([Span::NOWHERE; 2], true);
-    let is_clear =
-        |array: Span, others: [Span; 3]| others.into_iter().all(|other| array.is_apart(other));
-    for (output, tensor) in outputs.iter().enumerate() {
-        if is_unwanted(tensor) {
-            continue;
+/// The arrays that are filled in: shapes, and strides. A view has a place in the input.
+struct Arrays<'a> {
+    call: &'a ParsedCall<'a>,
+    outputs: &'a [libsplit_tensor],
+    place: Option<&'a Place<'a>>,
+}
+
+impl Arrays<'_> {
+    /// Checks that every wanted output has an array for its shape that is long enough, and one for its strides or, if
+    /// it is to be a view, a packed piece. Checks that these arrays overlap nothing else that is in use, nor each other.
+    #[inline]
+    fn check(&self) -> Result<(), Error> {
+        let hull = self.hull_in_order();
+        if hull.is_some_and(|hull| self.call.reads.under(hull).is_none()) {
+            return Ok(());
         }
-        if tensor.capacity < rank_number(rank) {
-            let (expected, actual) = (number(rank), tensor.capacity.into());
-            return Err(Error::Capacity { output, expected, actual });
-        }
-        let (argument, has_strides) = (Argument::Output(output), !tensor.strides.is_null());
-        if rank > 0 {
-            // SAFETY: promise 1; nobody keeps it.
-            let shape = unsafe { array(tensor.shape, rank, argument, Field::Shape) }?;
-            let shape = Span::of_slice(shape);
-            are_apart = are_apart && is_clear(shape, [shapes, all_strides, descriptors]);
+        self.check_closely(hull)
+    }
+
+    /// Returns the hull of all arrays and descriptors if they are right and in order: most callers keep all shapes
+    /// together and all strides, or both of each output. Either way, each array lies above or below the descriptors, all
+    /// shapes before it, and all strides.
+    #[inline(never)] // for its registers
+    fn hull_in_order(&self) -> Option<Span> {
+        let &Self { call, outputs, .. } = self;
+        let (rank, descriptors) = (call.geometry.output_rank(), Span::of_slice(outputs));
+        let (mut shapes, mut all_strides) = (Span::NOWHERE, Span::NOWHERE);
+        for (index, output) in outputs.iter().enumerate() {
+            if is_unwanted(output) {
+                continue;
+            }
+            if output.shape.is_null()
+                || !output.shape.is_aligned()
+                || !output.strides.is_aligned()
+                || output.capacity < rank_number(rank)
+            {
+                return None;
+            }
+            let shape = Span::of_array(output.shape, rank);
+            if [descriptors, shapes, all_strides].into_iter().any(|other| !shape.is_apart(other)) {
+                return None;
+            }
             shapes = shapes.hull(shape);
-            if has_strides {
-                // SAFETY: as above.
-                let strides = unsafe { array(tensor.strides, rank, argument, Field::Strides) }?;
-                let strides = Span::of_slice(strides);
-                are_apart = are_apart && is_clear(strides, [shapes, all_strides, descriptors]);
+            if output.strides.is_null() {
+                if !self.is_packed(index) {
+                    return None;
+                }
+            } else {
+                let strides = Span::of_array(output.strides, rank);
+                if [descriptors, shapes, all_strides]
+                    .into_iter()
+                    .any(|other| !strides.is_apart(other))
+                {
+                    return None;
+                }
                 all_strides = all_strides.hull(strides);
             }
         }
-        let is_packed =
-            |place: &Place<'_>| place.is_packed(&call.geometry, call.pieces.length(output));
-        if !has_strides && !place.is_none_or(is_packed) {
-            return Err(Error::ViewNotPacked { output });
-        }
+        Some(shapes.hull(all_strides).hull(descriptors))
     }
-    let hull = shapes.hull(all_strides);
-    if are_apart && call.reads.under(hull.hull(descriptors)).is_none() {
-        return Ok(());
-    }
-    check_apart(outputs, rank, &call.reads, (hull, are_apart))
-}
 
-/// Checks that shapes and strides, which lie within the hull, overlap nothing else that is in use, nor, if they are not
-/// known to be apart, each other.
-#[cold]
-#[inline(never)]
-fn check_apart(
-    outputs: &[libsplit_tensor],
-    rank: usize,
-    reads: &Reads<'_>,
-    (hull, are_apart): (Span, bool),
-) -> Result<(), Error> {
-    let descriptors = Span::of_slice(outputs);
-    if let Some(other) = reads.under(descriptors) {
-        return Err(Error::ArrayOverlap { argument: Argument::Outputs, other });
+    /// Returns whether a piece is packed where it lies, if it is to be a view.
+    fn is_packed(&self, index: usize) -> bool {
+        let Self { call, place, .. } = self;
+        place.is_none_or(|place| place.is_packed(&call.geometry, call.pieces.length(index)))
     }
-    let span = |at: usize| array_span(outputs, at, rank);
-    let spans = Numbered(outputs.len().saturating_mul(2), &span);
-    let clash = |at: usize, other| {
-        Err(Error::DescriptorOverlap {
-            output: at / 2,
-            field: if at.is_multiple_of(2) { Field::Shape } else { Field::Strides },
-            other,
-        })
-    };
-    if let Some((at, owner)) = reads.first_under(&spans, hull, descriptors) {
-        let lies_over = |one| Span::of_slice(slice::from_ref(one)).intersects(span(at));
-        let descriptor = || outputs.iter().position(lies_over).map(Argument::Output);
-        return clash(at, owner.or_else(descriptor).unwrap_or(Argument::Outputs));
-    }
-    match (!are_apart).then(|| first_meeting(&spans)).flatten() {
-        None => Ok(()),
-        Some((at, other)) => clash(at, Argument::Output(other / 2)),
+
+    /// Does what [`Arrays::check`] does, whatever the arrays are. If they are in order, their hull has been found.
+    #[cold]
+    #[inline(never)]
+    fn check_closely(&self, found: Option<Span>) -> Result<(), Error> {
+        let &Self { call, outputs, .. } = self;
+        let (rank, mut hull) = (call.geometry.output_rank(), found.unwrap_or(Span::NOWHERE));
+        for (output, tensor) in
+            outputs.iter().enumerate().filter(|(_, tensor)| !is_unwanted(tensor))
+        {
+            if tensor.capacity < rank_number(rank) {
+                let (expected, actual) = (number(rank), tensor.capacity.into());
+                return Err(Error::Capacity { output, expected, actual });
+            }
+            let argument = Argument::Output(output);
+            if rank > 0 {
+                checked_field(tensor.shape, argument, Field::Shape)?;
+                if !tensor.strides.is_null() {
+                    checked_field(tensor.strides, argument, Field::Strides)?;
+                }
+                let [shape, strides] = arrays(tensor, rank);
+                hull = hull.hull(shape).hull(strides);
+            }
+            if tensor.strides.is_null() && !self.is_packed(output) {
+                return Err(Error::ViewNotPacked { output });
+            }
+        }
+        let (reads, descriptors) = (&call.reads, Span::of_slice(outputs));
+        if let Some(other) = reads.under(descriptors) {
+            return Err(Error::ArrayOverlap { argument: Argument::Outputs, other });
+        }
+        let span = |at: usize| array_span(outputs, at, rank);
+        let spans = Numbered(outputs.len().saturating_mul(2), &span);
+        let clash = |at: usize, other| {
+            Err(Error::DescriptorOverlap {
+                output: at / 2,
+                field: if at.is_multiple_of(2) { Field::Shape } else { Field::Strides },
+                other,
+            })
+        };
+        if let Some((at, owner)) = reads.first_under(&spans, hull, descriptors) {
+            let lies_over = |one| Span::of_slice(slice::from_ref(one)).intersects(span(at));
+            let descriptor = || outputs.iter().position(lies_over).map(Argument::Output);
+            return clash(at, owner.or_else(descriptor).unwrap_or(Argument::Outputs));
+        }
+        match found.map_or_else(|| first_meeting(&spans), |_| None) {
+            None => Ok(()),
+            Some((at, other)) => clash(at, Argument::Output(other / 2)),
+        }
     }
 }

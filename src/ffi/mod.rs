@@ -6,8 +6,7 @@
 //! | `exports.rs` | the functions: their manual, and a line of code each |
 //! | `parse.rs` | raw pointers in, checked borrows out |
 //! | `infer.rs` | `count`, `infer` and `view`, which fill in the descriptors of outputs |
-//! | `outputs.rs` | checks of the outputs of a copy |
-//! | `copy.rs` | `copy`: checks the outputs, and starts the engine |
+//! | `copy.rs` | `copy`: checks outputs, and starts the engine |
 //! | `plan.rs` | plans: their layout in memory, how they are made, and how they are run |
 //! | `reads.rs` | the memory that a call reads, which nothing that it writes may overlap |
 //! | `executor.rs` | the caller's threads |
@@ -40,7 +39,6 @@ mod executor;
 mod exports;
 mod guard;
 mod infer;
-mod outputs;
 pub(crate) mod parse;
 pub(crate) mod plan;
 pub(crate) mod reads;

@@ -4,8 +4,8 @@
 
 use super::reads::Reads;
 use super::types::{
-    libsplit_error, libsplit_executor, libsplit_op, libsplit_params, libsplit_tensor,
-    LIBSPLIT_FLAG_CLAMP_UNEVEN,
+    libsplit_dtype, libsplit_error, libsplit_executor, libsplit_op, libsplit_params,
+    libsplit_tensor, LIBSPLIT_FLAG_CLAMP_UNEVEN,
 };
 use crate::dtype::DType;
 use crate::error::{number, Error};
@@ -31,21 +31,12 @@ pub(crate) struct ParsedCall<'a> {
     pub(super) reads: Reads<'a>,
 }
 
-/// Which parts of the input matter.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Look {
-    /// Type and shape; extents may be unknown.
-    AtShape,
-    /// Strides and bit offset, too.
-    AtLayout,
-}
-
 #[cfg(all(feature = "alloc", not(feature = "capi")))]
 impl<'a> ParsedCall<'a> {
     /// Plans a call from Rust.
     pub(crate) fn new(input: Tensor<'a>, request: &Request<'a>) -> Result<Self, Error> {
         let has_lengths = request.lengths.is_some();
-        let geometry = Geometry::new(request, has_lengths, input.dtype, input.shape)?;
+        let geometry = Geometry::new(request, has_lengths, &input)?;
         let pieces = request.pieces(input.dtype, geometry.extent)?;
         Ok(Self { input, geometry, pieces, reads: Reads::NOTHING })
     }
@@ -53,7 +44,8 @@ impl<'a> ParsedCall<'a> {
 
 impl ParsedCall<'_> {
     /// Parses a call and plans its split. The result is written to `room` part by part, because it is large. `outputs`
-    /// is the number of outputs that the caller gave; `error` counts as memory that is read.
+    /// is the number of outputs that the caller gave. If extents may be unknown, the strides do not matter. `error`
+    /// counts as memory that is read.
     ///
     /// # Safety
     /// Promise 1.
@@ -62,27 +54,23 @@ impl ParsedCall<'_> {
         input: *const libsplit_tensor,
         params: *const libsplit_params,
         outputs: Option<usize>,
-        look: Look,
+        may_be_unknown: bool,
         error: *const libsplit_error,
         room: &mut MaybeUninit<Self>,
     ) -> Result<&mut Self, Error> {
-        let call = room.as_mut_ptr();
-        // SAFETY: promise 1; every field of the call has been written when it is returned.
+        // SAFETY: promise 1.
         unsafe {
             let (given, params_bytes) = versioned(params, Argument::Params, FIRST_PARAMS)?;
             let operator = operator(&given)?;
             check_flags(Argument::Params, given.flags, LIBSPLIT_FLAG_CLAMP_UNEVEN)?;
-
             let described = &*checked(input, Argument::Input)?;
-            let input = tensor_of(described, look, Argument::Input)?;
-            (&raw mut (*call).input).write(input);
-            (&raw mut (*call).reads).write(Reads {
+            let input = tensor_of(described, !may_be_unknown, Argument::Input)?;
+            let mut reads = Reads {
                 request: (Argument::Params, Span::of_bytes(params, params_bytes)),
                 input: Some(described),
-                error: error_span(error),
+                error,
                 ..Reads::NOTHING
-            });
-
+            };
             let mut request = Request {
                 operator,
                 axis: given.axis,
@@ -90,29 +78,21 @@ impl ParsedCall<'_> {
                 num_outputs: given.num_outputs,
                 keepdims: given.keepdims != 0,
                 clamp_uneven: given.flags & LIBSPLIT_FLAG_CLAMP_UNEVEN != 0,
-                may_be_unknown: look == Look::AtShape,
+                may_be_unknown,
                 outputs,
             };
             let has_lengths = !given.split.is_null();
-            let geometry = Geometry::new(&request, has_lengths, input.dtype, input.shape)?;
-            (&raw mut (*call).geometry).write(geometry);
+            let geometry = Geometry::new(&request, has_lengths, &input)?;
             if has_lengths {
                 let split = &*checked(given.split, Argument::Lengths)?;
-                let (lengths, span) = lengths_of(split)?;
+                let (lengths, span) = plain_lengths(split).map_or_else(|| lengths_of(split), Ok)?;
                 request.lengths = Some(lengths);
-                (*call).reads.split = Some(split);
-                (*call).reads.lengths = span;
+                (reads.split, reads.lengths) = (Some(split), span);
             }
             let pieces = request.pieces(input.dtype, geometry.extent)?;
-            (&raw mut (*call).pieces).write(pieces);
-            Ok(room.assume_init_mut())
+            Ok(room.write(Self { input, geometry, pieces, reads }))
         }
     }
-}
-
-/// Returns where the structure for errors lies: the part of it that every version writes.
-pub(super) fn error_span(error: *const libsplit_error) -> Span {
-    Span::of_bytes(error, FIRST_ERROR)
 }
 
 /// Returns the operator version that governs.
@@ -144,15 +124,46 @@ pub(super) fn check_flags(argument: Argument, flags: u32, known: u32) -> Result<
     Err(Error::Flags { argument, expected: known.into(), actual: flags.into() })
 }
 
-/// Returns the lengths, and where their elements lie.
+/// Returns the lengths, and where their elements lie, if they are a list of int64 without strides, as most are.
 ///
 /// # Safety
 /// Promise 1.
 #[inline(always)] // it is too large to return cheaply
+unsafe fn plain_lengths<'a>(split: &libsplit_tensor) -> Option<(Lengths<'a>, Span)> {
+    let (start, shape) = (split.data as usize, split.shape);
+    if split.dtype != libsplit_dtype::INT64
+        || split.rank != 1
+        || !split.strides.is_null()
+        || split.bit_offset != 0
+        || split.data.is_null()
+        || shape.is_null()
+        || !shape.is_aligned()
+    {
+        return None;
+    }
+    // SAFETY: promise 1.
+    let len = unsafe { *shape };
+    let bytes = usize::try_from(len.checked_mul(i64::BITS.into())? >> 3).ok()?;
+    let span = Span { start, end: start.checked_add(bytes)? };
+    if split.data_bytes != 0 && split.data_bytes < bytes {
+        return None;
+    }
+    // SAFETY: as above.
+    let lengths = unsafe {
+        Lengths::from_raw(split.data.cast(), 0, i64::BITS.into(), Some(len), DType::Int64)
+    };
+    Some((lengths, span))
+}
+
+/// Returns the lengths, and where their elements lie.
+///
+/// # Safety
+/// Promise 1.
+#[inline(never)]
 unsafe fn lengths_of<'a>(split: &libsplit_tensor) -> Result<(Lengths<'a>, Span), Error> {
     let argument = Argument::Lengths;
     // SAFETY: promise 1.
-    let tensor = unsafe { tensor_of(split, Look::AtLayout, argument) }?;
+    let tensor = unsafe { tensor_of(split, true, argument) }?;
     let len = tensor.shape.first().copied();
     if let Some(actual @ ..=-1) = len {
         return Err(Error::LengthsExtent { expected: 0, actual });
@@ -173,14 +184,14 @@ unsafe fn lengths_of<'a>(split: &libsplit_tensor) -> Result<(Lengths<'a>, Span),
     })
 }
 
-/// Returns a tensor after a check of its type, rank and arrays; without its strides if only the shape matters.
+/// Returns a tensor after a check of its type, rank and arrays; without its strides if these do not matter.
 ///
 /// # Safety
 /// Promise 1.
 #[inline(always)]
 pub(super) unsafe fn tensor_of<'a>(
     tensor: &libsplit_tensor,
-    look: Look,
+    has_strides: bool,
     argument: Argument,
 ) -> Result<Tensor<'a>, Error> {
     let Some(dtype) = DType::from_number(tensor.dtype.0) else {
@@ -201,12 +212,13 @@ pub(super) unsafe fn tensor_of<'a>(
     };
     let (mut shape, mut strides): (&[i64], Option<&[i64]>) = (&[], None);
     if rank > 0 {
-        // SAFETY: promise 1.
-        unsafe {
-            shape = array(tensor.shape, rank, argument, Field::Shape)?;
-            if look == Look::AtLayout && !tensor.strides.is_null() {
-                strides = Some(array(tensor.strides, rank, argument, Field::Strides)?);
-            }
+        // SAFETY: not NULL, aligned, and as long by promise 1.
+        let array = |array, field| unsafe {
+            Ok(slice::from_raw_parts(checked_field(array, argument, field)?, rank))
+        };
+        shape = array(tensor.shape, Field::Shape)?;
+        if has_strides && !tensor.strides.is_null() {
+            strides = Some(array(tensor.strides, Field::Strides)?);
         }
     }
     Ok(Tensor {
@@ -221,7 +233,7 @@ pub(super) unsafe fn tensor_of<'a>(
 
 /// Checks that a pointer is not NULL, and aligned.
 #[inline]
-fn checked_field<T>(
+pub(super) fn checked_field<T>(
     pointer: *const T,
     argument: Argument,
     field: Field,
@@ -241,22 +253,6 @@ fn checked_field<T>(
 #[inline]
 pub(super) fn checked<T>(pointer: *const T, argument: Argument) -> Result<*const T, Error> {
     checked_field(pointer, argument, Field::Itself)
-}
-
-/// Returns an array of a descriptor. Checks that it is not NULL, and aligned.
-///
-/// # Safety
-/// Promise 1.
-#[inline]
-pub(super) unsafe fn array<'a>(
-    array: *const i64,
-    len: usize,
-    argument: Argument,
-    field: Field,
-) -> Result<&'a [i64], Error> {
-    let array = checked_field(array, argument, field)?;
-    // SAFETY: not NULL, aligned, and as long by promise 1.
-    Ok(unsafe { slice::from_raw_parts(array, len) })
 }
 
 /// The sizes of structures in their first version, which ended with these fields. Old programs will always state them,
@@ -353,7 +349,7 @@ pub(super) fn is_unwanted(tensor: &libsplit_tensor) -> bool {
     tensor.shape.is_null() && tensor.data.is_null() && is_zero(tensor)
 }
 
-#[inline(never)]
+#[inline(never)] // for the registers of loops
 fn is_zero(tensor: &libsplit_tensor) -> bool {
     *tensor == libsplit_tensor::ZERO
 }

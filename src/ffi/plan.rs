@@ -13,22 +13,20 @@
 // Places within a plan are aligned; numbers have been checked to fit.
 #![allow(clippy::cast_ptr_alignment, clippy::cast_possible_truncation)]
 
+use super::copy::{check_apart, check_output, Checked};
 use super::executor::Pool;
 use super::libsplit_version;
-use super::outputs::{check_apart, check_output, Checked};
-use super::parse::{self, checked, error_span, is_unwanted, Look, ParsedCall};
+use super::parse::{self, checked, ParsedCall, FIRST_ERROR};
 use super::reads::Reads;
 use super::types::{
     libsplit_error, libsplit_executor, libsplit_params, libsplit_plan, libsplit_tensor,
 };
 use crate::copy::{self, Executor};
-use crate::describe;
 use crate::error::Error;
-use crate::geometry::Geometry;
+use crate::geometry::{Geometry, Place};
 use crate::overlap::Trail;
 use crate::parts::{OutputStrides, Parts, Pointers, Transfer};
 use crate::pieces::{Piece, Pieces};
-use crate::place::Place;
 use crate::shape::{usize_of, MAX_RANK};
 use crate::span::Span;
 use crate::tensor::Reach;
@@ -77,8 +75,8 @@ struct Head {
     /// Whether the input, or an output, has strides that are not packed.
     is_strided: bool,
     has_strided_outputs: bool,
-    /// Of the input, if it has elements.
-    reach: Option<Reach>,
+    /// Of the input; nothing if it has no elements.
+    reach: Reach,
     rank: usize,
     sections: Sections,
 }
@@ -126,10 +124,10 @@ pub unsafe fn plan_init(
     num_outputs: usize,
     error: *const libsplit_error,
 ) -> Result<(), Error> {
-    let (mut room, given, look) = (MaybeUninit::uninit(), Some(num_outputs), Look::AtLayout);
+    let (mut room, given) = (MaybeUninit::uninit(), Some(num_outputs));
     // SAFETY: promises 1 and 2.
     unsafe {
-        let call = ParsedCall::parse(input, params, given, look, error, &mut room)?;
+        let call = ParsedCall::parse(input, params, given, false, error, &mut room)?;
         let mut wanted = None;
         if !outputs.is_null() {
             wanted = Some(parse::descriptors(outputs, num_outputs)?);
@@ -159,14 +157,18 @@ pub(crate) unsafe fn make(
         return Err(Error::PlanSize { expected: sections.end, actual: plan_size });
     }
     input.check_bit_offset(Argument::Input)?;
-    let mut reach = None;
+    let mut reach = Reach::default();
     if geometry.elements > 0 {
-        let found = input.reach(geometry.elements, Argument::Input)?;
-        reach = Some(found.check_fits(Argument::Input)?);
+        reach = input.reach(geometry.elements, Argument::Input)?.check_fits(Argument::Input)?;
     }
     geometry.check_addressable()?;
-    // SAFETY: promises 1 and 2.
-    let check = |piece| unsafe { check_wanted(geometry, piece, outputs) };
+    let check = |Piece { index, len, .. }| match outputs {
+        None => Ok(Some(Checked::packed(geometry.output_bytes(len)))),
+        // SAFETY: promises 1 and 2.
+        Some(outputs) => outputs
+            .get(index)
+            .map_or(Ok(None), |output| unsafe { check_output(geometry, (index, len), output) }),
+    };
     let (given, mut has_strided_outputs) = (outputs.unwrap_or_default(), false);
     for piece in pieces.iter() {
         if let Some(checked) = check(piece)? {
@@ -174,7 +176,15 @@ pub(crate) unsafe fn make(
             has_strided_outputs |= !checked.is_packed;
         }
     }
-    check_memory(Span::of_bytes(plan, sections.end), given, geometry.output_rank(), reads)?;
+    // Nothing that is read is overwritten.
+    let memory = Span::of_bytes(plan, sections.end);
+    let arrays = |output| parse::arrays(output, geometry.output_rank());
+    let has_array = |output| arrays(output).iter().any(|array| memory.intersects(*array));
+    let array = || given.iter().position(has_array).map(Argument::Output);
+    let descriptor = || memory.intersects(Span::of_slice(given)).then_some(Argument::Outputs);
+    if let Some(other) = reads.under(memory).or_else(array).or_else(descriptor) {
+        return Err(Error::ArrayOverlap { argument: Argument::Plan, other });
+    }
 
     let (place, mut bytes) = (Place::new(geometry, input), 0usize);
     for piece in pieces.iter() {
@@ -191,7 +201,12 @@ pub(crate) unsafe fn make(
             entry::<i64>(plan, sections.lengths, index).write(if is_copied { len } else { !len });
             entry::<Record>(plan, sections.records, index).write(record);
             if let Some(output) = given.get(index).filter(|_| has_strided_outputs && is_copied) {
-                write_strides(geometry, piece, output, entry(plan, sections.output_strides, 0));
+                let (own, rank, mut packed) = (output.strides, geometry.output_rank(), 1i64);
+                for (axis, extent) in geometry.output_shape(len).enumerate().rev() {
+                    let stride = if own.is_null() { packed } else { *own.add(axis) };
+                    entry::<i64>(plan, sections.output_strides, index * rank + axis).write(stride);
+                    packed = packed.wrapping_mul(extent);
+                }
             }
         }
     }
@@ -222,71 +237,9 @@ pub(crate) unsafe fn make(
     Ok(())
 }
 
-/// Checks that the plan overlaps nothing that is read while it is written.
-fn check_memory(
-    plan: Span,
-    outputs: &[libsplit_tensor],
-    rank: usize,
-    reads: &Reads<'_>,
-) -> Result<(), Error> {
-    let has_array =
-        |output| parse::arrays(output, rank).iter().any(|array| plan.intersects(*array));
-    let array = || outputs.iter().position(has_array).map(Argument::Output);
-    let descriptor = || plan.intersects(Span::of_slice(outputs)).then_some(Argument::Outputs);
-    match reads.under(plan).or_else(array).or_else(descriptor) {
-        None => Ok(()),
-        Some(other) => Err(Error::ArrayOverlap { argument: Argument::Plan, other }),
-    }
-}
-
 /// Returns the address of an entry of an array of a plan.
 fn entry<T>(plan: *mut u8, array: usize, index: usize) -> *mut T {
     plan.wrapping_add(array + index * size_of::<T>()).cast()
-}
-
-/// Checks an output, and returns `None` if it is not wanted. Without outputs, all of them are wanted and packed.
-///
-/// # Safety
-/// Promises 1 and 2.
-unsafe fn check_wanted(
-    geometry: &Geometry<'_>,
-    piece: Piece,
-    outputs: Option<&[libsplit_tensor]>,
-) -> Result<Option<Checked>, Error> {
-    let Some(outputs) = outputs else {
-        let reach = Reach::packed(geometry.piece_elements(piece.len), geometry.dtype.bits());
-        return Ok(Some(Checked { reach, bytes: reach.bytes, is_packed: true }));
-    };
-    match outputs.get(piece.index).filter(|output| !is_unwanted(output)) {
-        None => Ok(None),
-        Some(output) => {
-            // SAFETY: promises 1 and 2.
-            unsafe { check_output(geometry, (piece.index, piece.len), output) }.map(Some)
-        }
-    }
-}
-
-/// Writes the strides of an output, or packed ones if it has none, to their place among `all`.
-///
-/// # Safety
-/// The output must have been checked, and there must be room for its strides.
-unsafe fn write_strides(
-    geometry: &Geometry<'_>,
-    piece: Piece,
-    output: &libsplit_tensor,
-    all: *mut i64,
-) {
-    let (shape, mut packed) = (geometry.output_shape(piece.len), 1i64);
-    let rank = shape.len();
-    for (axis, extent) in shape.enumerate().rev() {
-        let own = output.strides;
-        // SAFETY: the caller's promise.
-        unsafe {
-            let stride = if own.is_null() { packed } else { *own.add(axis) };
-            all.add(piece.index * rank + axis).write(stride);
-        }
-        packed = packed.wrapping_mul(extent);
-    }
 }
 
 /// A plan that is being read.
@@ -335,16 +288,10 @@ impl<'a> Planned<'a> {
         unsafe { slice::from_raw_parts(self.place.add(array).cast(), len) }
     }
 
-    /// Returns the memory that a call by the plan reads, and that of `error`.
+    /// Returns where the plan lies.
     #[inline]
-    fn reads(&self, error: *const libsplit_error) -> Reads<'static> {
-        let plan = (Argument::Plan, Span::of_array(self.place, self.head.sections.end));
-        Reads { request: plan, error: error_span(error), ..Reads::NOTHING }
-    }
-
-    #[inline]
-    fn records(&self) -> &'a [Record] {
-        self.array(self.head.sections.records, self.head.num_outputs)
+    fn span(&self) -> (Argument, Span) {
+        (Argument::Plan, Span::of_array(self.place, self.head.sections.end))
     }
 
     /// Returns the shape of the input, and the pieces.
@@ -358,7 +305,10 @@ impl<'a> Planned<'a> {
 
     /// Checks the address of the input. Returns its memory, which is nowhere if it has no elements.
     fn input(&self, input: *const u8) -> Result<Span, Error> {
-        let Some(reach) = self.head.reach else { return Ok(Span::NOWHERE) };
+        let reach = self.head.reach;
+        if reach.bytes == 0 {
+            return Ok(Span::NOWHERE);
+        }
         if input.is_null() {
             return Err(Error::Null { argument: Argument::Input, field: Field::Itself });
         }
@@ -411,7 +361,8 @@ impl<'a> Planned<'a> {
         checked(outputs, Argument::Outputs)?;
         let source = self.input(input)?;
         let mut trail = Trail::EMPTY;
-        for (index, record) in self.records().iter().enumerate() {
+        let records: &[Record] = self.array(self.head.sections.records, self.head.num_outputs);
+        for (index, record) in records.iter().enumerate() {
             if record.reach.bytes > 0 {
                 // SAFETY: promise 1.
                 let (argument, target) = (Argument::Output(index), unsafe { *outputs.add(index) });
@@ -442,10 +393,10 @@ pub unsafe fn plan_copy(
 ) -> Result<(), Error> {
     // SAFETY: promises 1, 3 and 5.
     unsafe {
-        let mut executor_span = Span::NOWHERE;
-        let pool = Pool::parse(executor, &mut executor_span)?;
+        let mut place = Span::NOWHERE;
+        let pool = Pool::parse(executor, &mut place)?;
         let planned = Planned::for_outputs(plan, num_outputs)?;
-        let reads = Reads { executor: executor_span, ..planned.reads(error) };
+        let reads = Reads { request: planned.span(), error, executor: place, ..Reads::NOTHING };
         planned.copy(input, outputs, pool.as_ref().map(|pool| pool as &dyn Executor), &reads)
     }
 }
@@ -467,12 +418,15 @@ pub unsafe fn plan_view(
         checked(outputs.cast_const(), Argument::Outputs)?;
         planned.input(input)?;
         let written = Span::of_array(outputs.cast_const(), num_outputs);
-        for (other, read) in [planned.reads(error).request, (Argument::Error, error_span(error))] {
-            if read.intersects(written) {
-                return Err(Error::ArrayOverlap { argument: Argument::Outputs, other });
-            }
+        let (argument, (other, plan)) = (Argument::Outputs, planned.span());
+        if plan.intersects(written) {
+            return Err(Error::ArrayOverlap { argument, other });
         }
-        for (index, record) in planned.records().iter().enumerate() {
+        if !error.is_null() && Span::of_bytes(error, FIRST_ERROR).intersects(written) {
+            return Err(Error::ArrayOverlap { argument, other: Argument::Error });
+        }
+        let records: &[Record] = planned.array(planned.head.sections.records, num_outputs);
+        for (index, record) in records.iter().enumerate() {
             if record.ahead != UNWANTED {
                 outputs.add(index).write(input.wrapping_offset(record.ahead as isize));
             }
@@ -500,7 +454,37 @@ pub(crate) unsafe fn describe(plan: *const libsplit_plan, buffer: *mut u8, size:
     let targets = unsafe { Pointers::new(&raw const somewhere, 0, planned.head.num_outputs) };
     let mut text = Text::new(room);
     let transfer = planned.transfer(null(), &split, targets);
-    describe::plan(&transfer, &mut text);
+    describe_call(&transfer, &mut text);
     copy::describe(&transfer, &mut text);
     text.end()
+}
+
+/// The most lengths that are listed.
+const MOST_LENGTHS: usize = 8;
+
+/// Writes what the call is: dtype, shape, strides if there are any, axis, and pieces.
+fn describe_call(transfer: &Transfer<'_>, text: &mut Text<'_>) {
+    let geometry = &transfer.geometry;
+    text.text(geometry.dtype.name()).text(" ").list(geometry.shape.iter().copied());
+    if let Some(strides) = transfer.strides {
+        text.text(" by strides ").list(strides.iter().copied());
+    }
+    text.text(", axis ").count(geometry.axis).text(" into ");
+    let (mut count, mut least, mut most) = (0, i64::MAX, 0);
+    for part in transfer.parts.iter() {
+        (count, least, most) = (count + 1, least.min(part.len), most.max(part.len));
+    }
+    text.count(count).text(if count == 1 { " piece" } else { " pieces" });
+    if least == most {
+        text.text(" of ").number(most);
+    } else if count > 0 {
+        let lengths = transfer.parts.iter().take(MOST_LENGTHS).map(|part| part.len);
+        text.text(" of ").list(lengths).text(if count > MOST_LENGTHS { " and so on" } else { "" });
+    }
+    if !geometry.keeps_axis {
+        text.text(" without the axis");
+    }
+    if !transfer.output_strides.are_packed() {
+        text.text(", to outputs with strides of their own");
+    }
 }

@@ -1,9 +1,11 @@
 //! The memory that a call reads, which nothing that it writes may overlap.
 
-use super::types::libsplit_tensor;
+use super::parse::FIRST_ERROR;
+use super::types::{libsplit_error, libsplit_tensor};
 use crate::overlap::Spans;
 use crate::span::Span;
 use crate::words::Argument;
+use core::ptr::null;
 
 /// Where the structures and arrays of a call lie, except those of its outputs. Those that are not given are nowhere.
 pub(crate) struct Reads<'a> {
@@ -13,7 +15,7 @@ pub(crate) struct Reads<'a> {
     pub(super) split: Option<&'a libsplit_tensor>,
     /// The elements of the lengths.
     pub(super) lengths: Span,
-    pub(super) error: Span,
+    pub(super) error: *const libsplit_error,
     pub(super) executor: Span,
 }
 
@@ -23,7 +25,7 @@ impl Reads<'_> {
         input: None,
         split: None,
         lengths: Span::NOWHERE,
-        error: Span::NOWHERE,
+        error: null(),
         executor: Span::NOWHERE,
     };
 
@@ -37,7 +39,7 @@ impl Reads<'_> {
                 let rank = usize::try_from(tensor.rank).unwrap_or(0);
                 let is_over_array =
                     |array: *mut i64| !array.is_null() && is_over(Span::of_array(array, rank));
-                is_over(Span::of(tensor))
+                is_over(Span::of_array(tensor, 1))
                     || is_over_array(tensor.shape)
                     || is_over_array(tensor.strides)
             })
@@ -49,7 +51,8 @@ impl Reads<'_> {
             Some(Argument::Input)
         } else if is_over_tensor(self.split) || is_over(self.lengths) {
             Some(Argument::Lengths)
-        } else if is_over(self.error) {
+        } else if !self.error.is_null() && is_over(Span::of_bytes(self.error, FIRST_ERROR)) {
+            // Every version writes that part of it.
             Some(Argument::Error)
         } else {
             is_over(self.executor).then_some(Argument::Executor)

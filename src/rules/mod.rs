@@ -40,7 +40,7 @@ pub(crate) const MAX_OUTPUTS: i64 = i32::MAX as i64;
 
 impl<'a> Request<'a> {
     /// Makes the pieces of an axis. Checks the lengths, or the number of parts.
-    #[inline(always)] // it is too large to return cheaply
+    #[inline(never)] // once in the library
     pub(crate) fn pieces(&self, dtype: DType, extent: i64) -> Result<Pieces<'a>, Error> {
         let (operator, rules, lengths) =
             (self.operator, self.operator.rules(), self.lengths.as_ref());
@@ -59,7 +59,8 @@ impl<'a> Request<'a> {
                 return Err(Error::NoLengths { expected: 1, actual: 0 });
             }
             if lengths.len().is_some() || rules != Rules::Sequence {
-                return lengths_list::pieces(self, lengths, extent, rules == Rules::Variadic);
+                let takes_rest = rules == Rules::Variadic;
+                return lengths_list::pieces(self, lengths, extent, takes_rest);
             }
         }
         let equal = match rules {
@@ -74,9 +75,9 @@ impl<'a> Request<'a> {
     /// Checks that the lengths are of a type that the operator takes.
     #[inline(always)] // so that a request need not lie in memory
     fn check_type_of(&self, lengths: &Lengths<'_>, input: DType) -> Result<(), Error> {
-        let (operator, actual) = (self.operator, lengths.dtype());
+        let (operator, actual) = (self.operator, lengths.dtype);
         let (is_taken, expected) = operator.takes_lengths(actual, input);
-        if is_taken || lengths.are_rust_integers() {
+        if is_taken || lengths.are_rust_integers {
             return Ok(());
         }
         Err(Error::LengthsDType { operator, actual, expected })
@@ -114,10 +115,10 @@ impl<'a> Request<'a> {
     /// Makes pieces of unknown lengths, if these are allowed.
     #[inline(always)] // as above
     fn unknown<'b>(&self, count: i64) -> Result<Pieces<'b>, Error> {
-        if self.may_be_unknown {
-            return Ok(Pieces::Equal { count, size: DIM_UNKNOWN, extent: 0 });
+        if !self.may_be_unknown {
+            return Err(Error::LengthsUnknown);
         }
-        Err(Error::LengthsUnknown)
+        Ok(Pieces::Equal { count, size: DIM_UNKNOWN, extent: 0 })
     }
 }
 

@@ -23,9 +23,10 @@ pub(super) fn chunks<'a>(
         Some(length) if !length.is_known() => {
             return request.unknown(count_given(request, Argument::Lengths)?);
         }
-        Some(length) => match length.get(0)? {
-            size @ 1.. => size,
-            actual => return Err(Error::ScalarNotPositive { expected: 1, actual }),
+        Some(length) => match length.value(0) {
+            Some(size @ 1..) => size,
+            None => return Err(Error::LengthNotInteger { output: 0, dtype: length.dtype }),
+            Some(actual) => return Err(Error::ScalarNotPositive { expected: 1, actual }),
         },
     };
     if extent == DIM_UNKNOWN {
