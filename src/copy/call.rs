@@ -1,6 +1,5 @@
 //! What is decided once per call, and how runs are then moved, through the caches or past them.
 
-use super::level::Kernels;
 use super::machine::{Machine, LEAST_PAST_BYTES, LEAST_STREAMED_BYTES};
 use super::parallel::{Executor, Streaming};
 use super::runs::Runs;
@@ -75,17 +74,30 @@ impl Call {
     pub(super) unsafe fn copy_runs(&self, runs: &Runs, stages: &mut Stages, next: *const u8) {
         // SAFETY: the caller's promise.
         unsafe {
-            let &Runs { run, count, outer, .. } = runs;
-            let kernels = self.machine.kernels;
+            if self.past {
+                self.send_runs(runs, stages, next);
+            } else {
+                (self.machine.kernels.copy_runs)(runs);
+            }
+        }
+    }
+
+    /// Copies runs past the caches, where that is worth it.
+    #[inline(never)]
+    unsafe fn send_runs(&self, runs: &Runs, stages: &mut Stages, next: *const u8) {
+        let &Runs { run, count, outer, .. } = runs;
+        let kernels = self.machine.kernels;
+        // SAFETY: the caller's promise.
+        unsafe {
             let places = runs.target as usize | runs.to.unsigned_abs() | outer.to.unsigned_abs();
             let are_lines = (run | places).is_multiple_of(LINE_BYTES);
             let is_streamed = run >= LEAST_STREAMED_BYTES || are_lines;
-            if !self.past || !is_streamed && runs.to != run.cast_signed() {
+            if !is_streamed && runs.to != run.cast_signed() {
                 return (kernels.copy_runs)(runs);
             }
             let room = if is_streamed { 0 } else { stages.divide(1, kernels) };
             // Steps that are short and continue each other share a stage.
-            let is_joined = !is_streamed && outer.to == (run * count).cast_signed();
+            let is_joined = outer.extent > 1 && outer.to == (run * count).cast_signed();
             let together = if is_joined { div(room, run * count).max(1) } else { 1 };
             let most = if together > 1 { count } else { div(room, run).max(1) };
             let mut done = 0;
@@ -96,9 +108,27 @@ impl Call {
                 if is_streamed {
                     (kernels.stream_runs)(&some, next);
                 } else {
-                    stage_runs(&some, most, (stages, kernels), next);
+                    self.stage_runs(&some, most, stages, next);
                 }
             }
+        }
+    }
+
+    /// Copies runs that follow each other in the target by way of a stage, at most so many of each step at a time.
+    unsafe fn stage_runs(&self, runs: &Runs, most: usize, stages: &mut Stages, next: *const u8) {
+        let (mut done, mut next, kernels) = (0, next, self.machine.kernels);
+        while done < runs.count {
+            let count = most.min(runs.count - done);
+            let bytes = runs.run * count * runs.outer.extent;
+            // SAFETY: the caller's promise.
+            unsafe {
+                let part = runs.skip(done);
+                let target = stages.room(0, part.target, kernels);
+                (kernels.copy_runs)(&Runs { target, count, ..part });
+                stages.push(0, bytes, next, kernels);
+            }
+            next = next.wrapping_add(bytes);
+            done += count;
         }
     }
 
@@ -107,29 +137,6 @@ impl Call {
         if self.past {
             (self.machine.kernels.fence)();
         }
-    }
-}
-
-/// Copies runs that follow each other in the target by way of a stage, at most so many of each step at a time.
-unsafe fn stage_runs(
-    runs: &Runs,
-    most: usize,
-    (stages, kernels): (&mut Stages, &Kernels),
-    mut next: *const u8,
-) {
-    let mut done = 0;
-    while done < runs.count {
-        let count = most.min(runs.count - done);
-        let bytes = runs.run * count * runs.outer.extent;
-        // SAFETY: the caller's promise.
-        unsafe {
-            let part = runs.skip(done);
-            let target = stages.room(0, part.target, kernels);
-            (kernels.copy_runs)(&Runs { target, count, ..part });
-            stages.push(0, bytes, next, kernels);
-        }
-        next = next.wrapping_add(bytes);
-        done += count;
     }
 }
 

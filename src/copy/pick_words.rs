@@ -11,7 +11,7 @@ use super::machine::TURNS_OF_SET;
 use super::picks::Pick;
 use super::program::{Group, Program, Set, MAX_OUTPUTS, MAX_WINDOWS_OF_SET};
 use super::vector::{Vector, LINE_BYTES};
-use crate::math::{div, div_ceil, div_rem};
+use crate::math::{div, div_rem};
 
 /// Bytes of a word.
 const WORD_BYTES: usize = 4;
@@ -128,9 +128,9 @@ unsafe fn turns<V: Vector, const E: usize, const R: usize>(all: &Groups<'_>) {
     unsafe {
         let picks = &*program.picks.as_ptr().cast::<[[Pick; E]; R]>();
         let index = picks.map(|picks| picks.map(|Pick(index)| V::load(index.as_ptr())));
-        let turns = div_ceil(all.count, program.groups);
-        for number in 0..all.stretches::<false>() {
-            let (source, begin, count) = all.stretch::<false>(number, turns);
+        let turns = div_rem(all.count, program.groups);
+        for number in 0..all.stretches::<false>(turns) {
+            let (source, begin, count) = all.stretch(number, turns);
             let mut done = 0;
             while done < count {
                 let end = (done + TURNS_OF_SET).min(count);

@@ -309,7 +309,7 @@ impl Rows {
                 match costs.best() {
                     Method::Shuffle => self.call.shuffle(&all, stages),
                     Method::Transpose => self.transpose(&all, run),
-                    Method::Runs => self.copy_runs(&all, (run, apart), stages),
+                    Method::Runs => self.copy_runs(&all, band, stages),
                 }
             }
         }
@@ -328,13 +328,8 @@ impl Rows {
     }
 
     /// Copies the runs of each target.
-    unsafe fn copy_runs(
-        &self,
-        all: &Groups<'_>,
-        (run, apart): (usize, isize),
-        stages: &mut Stages,
-    ) {
-        let &Groups { count, outer, readable_end, .. } = all;
+    unsafe fn copy_runs(&self, all: &Groups<'_>, band: &Band, stages: &mut Stages) {
+        let (&Groups { count, outer, readable_end, .. }, &Band { run, apart, .. }) = (all, band);
         let (from, to) = (self.row.from, run.cast_signed());
         for (number, target) in all.targets.iter().enumerate() {
             let offset = apart.wrapping_mul(number.cast_signed());

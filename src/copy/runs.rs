@@ -185,9 +185,11 @@ pub(super) unsafe fn copy<V: Vector>(source: *const u8, target: *mut u8, bytes: 
 /// lies behind it.
 #[inline(always)]
 pub(super) unsafe fn copy_runs<V: Vector>(runs: &Runs) {
-    for step in 0..runs.outer.extent {
+    let mut step = *runs;
+    for _ in 0..runs.outer.extent {
         // SAFETY: the caller's promise.
-        unsafe { copy_step::<V>(&runs.steps(step, 1)) };
+        unsafe { copy_step::<V>(&step) };
+        step = step.steps(1, 1);
     }
 }
 

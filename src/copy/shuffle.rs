@@ -10,43 +10,37 @@ use super::machine::TURNS_OF_SET;
 use super::picks::Pick;
 use super::program::Set;
 use super::vector::Vector;
-use crate::math::div_ceil;
+use crate::math::div_rem;
+
+/// How many turns of a step follow each other, and how many groups are left: the last turn makes some again with them.
+pub(super) type Turns = (usize, usize);
 
 impl Groups<'_> {
-    /// Returns the number of stretches: turns that follow each other. There are two of each step: all turns but the
-    /// last, and then the last one, which may make some groups again. Past the caches none does.
+    /// Returns the number of stretches: turns that follow each other. Each step has one, and a last turn if groups are
+    /// left. Past the caches none are.
     #[inline(always)]
-    pub(super) fn stretches<const PAST: bool>(&self) -> usize {
-        if PAST {
-            1
-        } else {
-            2 * self.outer.extent
+    pub(super) fn stretches<const PAST: bool>(&self, (_, left): Turns) -> usize {
+        match left {
+            _ if PAST => 1,
+            0 => self.outer.extent,
+            _ => 2 * self.outer.extent,
         }
     }
 
-    /// Returns where the turns of a stretch begin, in the source and in the targets, and how many there are, given
-    /// how many a step has.
+    /// Returns where the turns of a stretch begin, in the source and in the targets, and how many there are.
     #[inline(always)]
-    pub(super) fn stretch<const PAST: bool>(
-        &self,
-        number: usize,
-        turns: usize,
-    ) -> (*const u8, usize, usize) {
-        let program = self.program;
-        let step = number / 2;
-        let mut source =
-            self.source.wrapping_offset(self.outer.from.wrapping_mul(step.cast_signed()));
+    pub(super) fn stretch(&self, number: usize, (turns, left): Turns) -> (*const u8, usize, usize) {
+        let step = if left > 0 { number / 2 } else { number };
+        let from = self.outer.from.wrapping_mul(step.cast_signed());
+        let mut source = self.source.wrapping_offset(from);
         let mut at = self.at.wrapping_add(self.outer.to.unsigned_abs().wrapping_mul(step));
-        if PAST {
+        if left == 0 || number.is_multiple_of(2) {
             return (source, at, turns);
         }
-        if number.is_multiple_of(2) {
-            return (source, at, turns.saturating_sub(1));
-        }
-        let last = self.count.saturating_sub(program.groups);
-        source = source.wrapping_offset(program.group.from.wrapping_mul(last.cast_signed()));
-        at = at.wrapping_add(last.wrapping_mul(program.group.bytes()));
-        (source, at, turns.min(1))
+        let (group, last) = (self.program.group, self.count - self.program.groups);
+        source = source.wrapping_offset(group.from.wrapping_mul(last.cast_signed()));
+        at = at.wrapping_add(last.wrapping_mul(group.bytes()));
+        (source, at, 1)
     }
 }
 
@@ -69,7 +63,7 @@ pub(super) unsafe fn run<V: Vector, const PAST: bool>(all: &Groups<'_>) {
     }
     let (sets, mut next) = (all.program.sets(), all.next);
     let groups = all.program.groups;
-    let count = div_ceil(all.count, groups);
+    let (count, left) = div_rem(all.count, groups);
     let most = if PAST && sets.len() > 1 { TURNS_OF_SET } else { count };
     let mut done = 0;
     while done < count {
@@ -78,7 +72,7 @@ pub(super) unsafe fn run<V: Vector, const PAST: bool>(all: &Groups<'_>) {
         for number in 0..sets.len() {
             let Some(set) = sets.get(sets.len() - 1 - number) else { continue };
             // SAFETY: the caller's promise.
-            next = unsafe { any_set::<V, PAST>(&some, (set, turns), next) };
+            next = unsafe { any_set::<V, PAST>(&some, (set, (turns, left)), next) };
         }
         done += turns;
     }
@@ -88,7 +82,7 @@ pub(super) unsafe fn run<V: Vector, const PAST: bool>(all: &Groups<'_>) {
 #[inline(always)]
 unsafe fn any_set<V: Vector, const PAST: bool>(
     all: &Groups<'_>,
-    (set, turns): (&Set, usize),
+    (set, turns): (&Set, Turns),
     next: *const u8,
 ) -> *const u8 {
     macro_rules! one_of {
@@ -116,7 +110,7 @@ unsafe fn any_set<V: Vector, const PAST: bool>(
 #[allow(clippy::indexing_slicing)] // by numbers that the compiler knows
 unsafe fn one_set<V: Vector, const PAST: bool, const E: usize, const R: usize>(
     all: &Groups<'_>,
-    (set, turns): (&Set, usize),
+    (set, turns): (&Set, Turns),
     mut next: *const u8,
 ) -> *const u8 {
     let program = all.program;
@@ -128,8 +122,8 @@ unsafe fn one_set<V: Vector, const PAST: bool, const E: usize, const R: usize>(
             *program.windows.as_ptr().wrapping_add(set.first_window).cast::<[[isize; 2]; R]>();
         let index = picks.map(|picks| picks.map(|Pick(index)| V::load(index.as_ptr())));
         let targets = targets_of::<V, E>(all, set);
-        for number in 0..all.stretches::<PAST>() {
-            let (mut source, mut at, count) = all.stretch::<PAST>(number, turns);
+        for number in 0..all.stretches::<PAST>(turns) {
+            let (mut source, mut at, count) = all.stretch(number, turns);
             for _ in 0..count {
                 if PAST && all.distance != 0 {
                     for [window, _] in windows {
