@@ -9,7 +9,7 @@ use super::program::Register;
 use super::runs::{self, Runs};
 use super::shuffle;
 use super::stream;
-use super::tile::{self, Block};
+use super::tile::Block;
 use super::vector::{Vector, LINE_BYTES};
 use core::ops::Range;
 
@@ -138,12 +138,12 @@ macro_rules! kernels {
         $(#[$feature])?
         unsafe fn transpose<const U: usize, const K: usize>(block: &Block<'_>) -> usize {
             // SAFETY: as above.
-            unsafe { tile::transpose::<V, U, K>(block) }
+            unsafe { super::tile::transpose::<V, U, K>(block) }
         }
         $(#[$feature])?
         unsafe fn by_lines<const U: usize, const K: usize>(block: &Block<'_>) -> usize {
             // SAFETY: as above.
-            unsafe { tile::by_lines::<V, U, K>(block) }
+            unsafe { super::tile::by_lines::<V, U, K>(block) }
         }
     };
     (@ by_nothing [$(#[$feature:meta])?]) => {
