@@ -129,7 +129,7 @@ unsafe fn turns<V: Vector, const E: usize, const R: usize>(all: &Groups<'_>) {
         let picks = &*program.picks.as_ptr().cast::<[[Pick; E]; R]>();
         let index = picks.map(|picks| picks.map(|Pick(index)| V::load(index.as_ptr())));
         let turns = div_rem(all.count, program.groups);
-        for number in 0..all.stretches::<false>(turns) {
+        for number in 0..all.stretches(turns) {
             let (source, begin, count) = all.stretch(number, turns);
             let mut done = 0;
             while done < count {

@@ -17,30 +17,23 @@ pub(super) type Turns = (usize, usize);
 
 impl Groups<'_> {
     /// Returns the number of stretches: turns that follow each other. Each step has one, and a last turn if groups are
-    /// left. Past the caches none are.
+    /// left.
     #[inline(always)]
-    pub(super) fn stretches<const PAST: bool>(&self, (_, left): Turns) -> usize {
-        match left {
-            _ if PAST => 1,
-            0 => self.outer.extent,
-            _ => 2 * self.outer.extent,
-        }
+    pub(super) fn stretches(&self, (_, left): Turns) -> usize {
+        self.outer.extent << usize::from(left > 0)
     }
 
     /// Returns where the turns of a stretch begin, in the source and in the targets, and how many there are.
     #[inline(always)]
     pub(super) fn stretch(&self, number: usize, (turns, left): Turns) -> (*const u8, usize, usize) {
-        let step = if left > 0 { number / 2 } else { number };
-        let from = self.outer.from.wrapping_mul(step.cast_signed());
-        let mut source = self.source.wrapping_offset(from);
-        let mut at = self.at.wrapping_add(self.outer.to.unsigned_abs().wrapping_mul(step));
-        if left == 0 || number.is_multiple_of(2) {
-            return (source, at, turns);
+        let has_last = left > 0;
+        let step = self.steps(number >> usize::from(has_last), 1);
+        if has_last && number % 2 == 1 {
+            let last = step.part(self.count - self.program.groups, self.program.groups);
+            (last.source, last.at, 1)
+        } else {
+            (step.source, step.at, turns)
         }
-        let (group, last) = (self.program.group, self.count - self.program.groups);
-        source = source.wrapping_offset(group.from.wrapping_mul(last.cast_signed()));
-        at = at.wrapping_add(last.wrapping_mul(group.bytes()));
-        (source, at, 1)
     }
 }
 
@@ -122,7 +115,7 @@ unsafe fn one_set<V: Vector, const PAST: bool, const E: usize, const R: usize>(
             *program.windows.as_ptr().wrapping_add(set.first_window).cast::<[[isize; 2]; R]>();
         let index = picks.map(|picks| picks.map(|Pick(index)| V::load(index.as_ptr())));
         let targets = targets_of::<V, E>(all, set);
-        for number in 0..all.stretches::<PAST>(turns) {
+        for number in 0..all.stretches(turns) {
             let (mut source, mut at, count) = all.stretch(number, turns);
             for _ in 0..count {
                 if PAST && all.distance != 0 {
