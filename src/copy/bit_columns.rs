@@ -153,13 +153,13 @@ impl Columns {
             // SAFETY: the caller's promise; a row of a strip has no more than `W` words.
             unsafe {
                 if is_readable {
-                    *words = shifted(self.source.byte(begin), begin & 7);
+                    // Opaque, because compilers take gathers to be quicker than loads.
+                    *words = shifted(opaque(self.source.byte(begin)), begin & 7);
                 } else {
                     self.source.push_words(words, begin, count * size, self.has_holes);
                 }
             }
-            // Opaque, because compilers take gathers to be quicker than loads.
-            begin = opaque(begin.wrapping_add(self.step));
+            begin = begin.wrapping_add(self.step);
         }
     }
 }

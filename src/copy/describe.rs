@@ -40,7 +40,7 @@ pub(crate) fn describe(transfer: &Transfer<'_>, text: &mut Text<'_>) {
         }
         costs(&Choice::new(&call, &nest, &mut program).costs, text);
     }
-    text.text("\n").text(machine.kernels.name).text(", machine ").text(machine.name());
+    text.text("\n").text(machine.kernels.name).text(", machine ").text(machine.model.name);
     text.text(if call.past { ", past the caches" } else { ", through the caches" });
     text.text(" (past them above ")
         .count(machine.cached_bytes)

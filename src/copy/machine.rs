@@ -247,19 +247,14 @@ impl Machine {
         Some(Ok((machine, number)))
     }
 
-    /// Makes this the machine of all copies from now on.
-    #[cfg(libsplit_test_switch)]
-    pub(super) fn force(&self, number: usize) {
-        self.put(number);
-    }
-
     /// Returns whether a copy of `bytes` bytes is small.
     #[inline]
     pub(super) fn is_small(bytes: usize) -> bool {
         bytes <= SMALL_BYTES >> (MODEL.load(Relaxed) >> 8)
     }
 
-    fn put(&self, number: usize) {
+    /// Makes this the machine of all copies from now on.
+    pub(super) fn put(&self, number: usize) {
         MODEL.store(number | self.shrunk << 8, Relaxed);
         CACHED.store(self.cached_bytes, Relaxed);
         SECOND.store(self.second_bytes, Relaxed);
@@ -270,11 +265,6 @@ impl Machine {
     #[inline]
     pub(super) fn threshold(&self, number: usize) -> usize {
         number >> self.shrunk
-    }
-
-    /// Returns the name of its row in the table.
-    pub(super) fn name(&self) -> &'static str {
-        self.model.name
     }
 }
 
@@ -420,7 +410,7 @@ mod tests {
     fn recorded_cpus_get_their_rows_and_levels() {
         let gets = |cpu: Cpu, name, level: Level, second| {
             let (machine, number) = Machine::of(&cpu);
-            assert_eq!((machine.name(), MODELS[number].name), (name, name));
+            assert_eq!((machine.model.name, MODELS[number].name), (name, name));
             assert_eq!(machine.kernels.level, kernels_of(level).level, "{name}");
             assert_eq!(machine.second_bytes, second, "{name}");
             assert!(machine.cached_bytes > 0, "{name}");
@@ -487,7 +477,7 @@ mod tests {
             Cpu { vendor: Vendor::Other, family: 0, level: Level::Portable, second: 0, third: 0 }
         );
         let (machine, _) = Machine::of(&unknown);
-        assert_eq!(machine.name(), "other");
+        assert_eq!(machine.model.name, "other");
         assert!(machine.cached_bytes > 0 && machine.second_bytes > 0);
     }
 

@@ -198,18 +198,16 @@ pub(super) unsafe fn copy_runs<V: Vector>(runs: &Runs) {
 unsafe fn copy_step<V: Vector>(runs: &Runs) {
     // SAFETY: the caller's promise.
     unsafe {
-        if runs.to == runs.run.cast_signed() && runs.count > 4 {
-            let done = match runs.run {
-                3 => overlapped::<V, 4>(runs),
-                5..=7 => overlapped::<V, 8>(runs),
-                9..=15 => overlapped::<V, 16>(runs),
-                17..=31 if runs.run != 24 => overlapped::<V, 32>(runs),
-                33..=63 if runs.run != 48 => overlapped::<V, 64>(runs),
-                _ => 0,
-            };
-            return exact::<V>(&runs.skip(done));
-        }
-        exact::<V>(runs);
+        let done = match runs.run {
+            run if runs.to != run.cast_signed() || runs.count <= 4 => 0,
+            3 => overlapped::<V, 4>(runs),
+            5..=7 => overlapped::<V, 8>(runs),
+            9..=15 => overlapped::<V, 16>(runs),
+            17..=31 if runs.run != 24 => overlapped::<V, 32>(runs),
+            33..=63 if runs.run != 48 => overlapped::<V, 64>(runs),
+            _ => 0,
+        };
+        exact::<V>(&runs.skip(done));
     }
 }
 

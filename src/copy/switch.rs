@@ -15,7 +15,7 @@ pub unsafe extern "C" fn libsplit_test_force(words: *const c_char) -> i32 {
     let words = unsafe { CStr::from_ptr(words) };
     match words.to_str().ok().and_then(Machine::of_words) {
         Some(Ok((machine, number))) => {
-            machine.force(number);
+            machine.put(number);
             0
         }
         Some(Err(())) => 1,

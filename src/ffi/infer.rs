@@ -193,8 +193,11 @@ impl Arrays<'_> {
             {
                 return None;
             }
+            let is_clear = |span: Span, shapes| {
+                [descriptors, shapes, all_strides].into_iter().all(|other| span.is_apart(other))
+            };
             let shape = Span::of_array(output.shape, rank);
-            if [descriptors, shapes, all_strides].into_iter().any(|other| !shape.is_apart(other)) {
+            if !is_clear(shape, shapes) {
                 return None;
             }
             shapes = shapes.hull(shape);
@@ -204,10 +207,7 @@ impl Arrays<'_> {
                 }
             } else {
                 let strides = Span::of_array(output.strides, rank);
-                if [descriptors, shapes, all_strides]
-                    .into_iter()
-                    .any(|other| !strides.is_apart(other))
-                {
+                if !is_clear(strides, shapes) {
                     return None;
                 }
                 all_strides = all_strides.hull(strides);
