@@ -7,6 +7,7 @@
 // Numbers of bits in a word and of bytes in memory fit into whatever they are cast to.
 #![allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)]
 
+use super::level::Kernels;
 use super::opaque::opaque;
 use crate::math::div_rem_signed;
 use core::ops::Range;
@@ -20,7 +21,7 @@ const MANY_RUNS: i64 = 16;
 
 /// Returns a word whose lowest bits are set, but not all bits.
 #[inline(always)]
-pub(super) fn ones(bits: i64) -> u64 {
+fn ones(bits: i64) -> u64 {
     (1 << bits) - 1
 }
 
@@ -239,7 +240,7 @@ pub(super) struct Row {
 impl Row {
     /// Copies some bits of a row by runs, counted as if it were packed.
     #[inline(always)]
-    unsafe fn pack_runs(&self, out: &mut Writer, bits: Range<i64>) {
+    pub(super) unsafe fn pack_runs(&self, out: &mut Writer, bits: Range<i64>) {
         let Self { mut source, step, run, .. } = *self;
         let mut to = Writer { ..*out };
         let (index, mut within) = div_rem_signed(bits.start, run);
@@ -333,25 +334,21 @@ impl Row {
 }
 
 /// Copies some bits of a row, counted as if it were packed.
-#[inline(always)]
-pub(super) unsafe fn pack(row: &Row, out: &mut Writer, bits: Range<i64>) {
+pub(super) unsafe fn pack(row: &Row, kernels: &Kernels, out: &mut Writer, bits: Range<i64>) {
     let mut start = bits.start;
     // SAFETY: the caller's promise.
     unsafe {
         let head = -out.bits & 7;
         if row.run == row.size && bits.end - start >= head + 8 {
-            row.pack_runs(out, start..start + head);
+            (kernels.pack_runs)(row, out, start..start + head);
             start += head;
             let bytes = (bits.end - start) >> 3;
-            if row.size == 4 {
-                row.take_any::<2>(out.target, start, bytes as usize);
-            } else {
-                row.take_any::<4>(out.target, start, bytes as usize);
-            }
+            let [of_4, of_2] = kernels.pack_single;
+            (if row.size == 4 { of_4 } else { of_2 })(row, out.target, start, bytes as usize);
             out.target = out.target.wrapping_add(bytes as usize);
             start += 8 * bytes;
         }
-        row.pack_runs(out, start..bits.end);
+        (kernels.pack_runs)(row, out, start..bits.end);
     }
 }
 
@@ -359,9 +356,15 @@ pub(super) unsafe fn pack(row: &Row, out: &mut Writer, bits: Range<i64>) {
 type Places<const E: usize> = [(isize, u32); E];
 
 impl Row {
-    /// Copies single elements into some bytes of the output, `E` into each.
+    /// Copies single elements from a bit on, counted as if the row were packed, into some bytes of the output: `E` into
+    /// each. `KNOWN` is whether steps that people have get loops of their own, for which compilers find shuffles.
     #[inline(always)]
-    unsafe fn take_any<const E: usize>(&self, target: *mut u8, start: i64, bytes: usize) {
+    pub(super) unsafe fn pack_single<const E: usize, const KNOWN: bool>(
+        &self,
+        target: *mut u8,
+        start: i64,
+        bytes: usize,
+    ) {
         let begin =
             self.begin.wrapping_add(self.step.wrapping_mul(start >> self.size.trailing_zeros()));
         let source = self.source.byte(begin);
@@ -371,13 +374,12 @@ impl Row {
         });
         // As many bytes from one byte of the output to the next as elements from one to the next.
         let step = (self.step >> self.size.trailing_zeros()) as isize;
-        // SAFETY: the caller's promise. For small known steps, compilers write good loops of shuffles.
+        // SAFETY: the caller's promise.
         unsafe {
             match step {
-                -1 => take(source, -1, &places, target, bytes),
-                2 => take(source, 2, &places, target, bytes),
-                3 => take(source, 3, &places, target, bytes),
-                4 => take(source, 4, &places, target, bytes),
+                -1 if KNOWN => take(source, -1, &places, target, bytes),
+                2 if KNOWN => take(source, 2, &places, target, bytes),
+                4 if KNOWN => take(source, 4, &places, target, bytes),
                 _ => take(source, opaque(step), &places, target, bytes),
             }
         }

@@ -10,7 +10,7 @@
 #![allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)]
 
 use super::bit_columns::{Columns, LEAST_COLUMNS};
-use super::bit_rows::{ones, Row, Source, Writer};
+use super::bit_rows::{pack, Row, Source, Writer};
 use super::call::{Call, PAGE_BYTES};
 use crate::math::div_rem_signed;
 use crate::parts::{Part, Transfer};
@@ -151,36 +151,13 @@ pub(super) unsafe fn copy(transfer: &Transfer<'_>, part: &Part, call: &Call, byt
                 let bits = within..row_bits.min(within + end - bit);
                 let row = layout.row(source, call.has_holes, index, size);
                 let count = bits.end - bits.start;
-                if row.step == 0 && row.run == size {
-                    row.repeat(call, &mut out, count);
-                } else {
-                    (call.machine.kernels.pack_bits)(&row, &mut out, bits);
-                }
+                pack(&row, call.machine.kernels, &mut out, bits);
                 count
             }
         };
     }
     // SAFETY: as above.
     unsafe { out.finish() };
-}
-
-impl Row {
-    /// Writes one element again and again, by runs of many.
-    ///
-    /// # Safety
-    /// As for `pack`.
-    unsafe fn repeat(&self, call: &Call, out: &mut Writer, bits: i64) {
-        // SAFETY: the caller's promise.
-        let element = unsafe { self.source.read(self.begin, self.size) } & ones(self.size);
-        let all = u64::MAX.checked_div(ones(self.size)).unwrap_or(0).wrapping_mul(element);
-        let many = [all.to_le_bytes(); 32];
-        let run = 8 * size_of_val(&many) as i64;
-        let bytes = many.as_ptr().cast::<u8>();
-        let readable = bytes as usize + size_of_val(&many);
-        let row = Row { source: Source { bytes, readable }, begin: 0, step: 0, run, ..*self };
-        // SAFETY: as above.
-        unsafe { (call.machine.kernels.pack_bits)(&row, out, 0..bits) };
-    }
 }
 
 #[cfg(all(test, unix))]

@@ -98,12 +98,11 @@ impl Groups<'_> {
     /// Makes groups by turns, none of which writes beyond them, and returns how many have been made. If turns fill their
     /// registers, the last one makes some groups again that are done already. Turns may read the first `limit` groups.
     unsafe fn make(&self, limit: usize) -> usize {
-        let [through, _] = self.program.register.shuffle;
         let (count, groups) = (self.count.min(limit), self.program.groups);
         let is_whole = self.program.fills_registers() && groups <= count;
         let made = if is_whole { count } else { div(count.saturating_sub(1), groups) * groups };
         // SAFETY: the caller's promise.
-        unsafe { through(&self.part(0, made)) };
+        unsafe { (self.program.register.shuffle)(&self.part(0, made), false) };
         made
     }
 
@@ -209,8 +208,7 @@ impl Call {
             if done == first {
                 let left = count.min(limit).saturating_sub(first);
                 let lines = div(left, program.groups) * program.groups;
-                let [_, beyond] = program.register.shuffle;
-                beyond(&all.part(first, lines));
+                (program.register.shuffle)(&all.part(first, lines), true);
                 done += lines;
             }
             done + self.stage(&all.part(done, count - done), limit - done, stages)
@@ -247,7 +245,6 @@ impl Call {
     /// what is to be prefetched next.
     unsafe fn stage_turns(&self, all: &Groups<'_>, bytes: usize, stages: &mut Stages) -> *const u8 {
         let kernels = self.machine.kernels;
-        let [through, _] = all.program.register.shuffle;
         let (mut targets, mut next) = ([null_mut(); MAX_OUTPUTS], all.next);
         // SAFETY: the caller's promise.
         unsafe {
@@ -255,7 +252,7 @@ impl Call {
                 *slot = stages.room(number, target.wrapping_add(all.at), kernels);
             }
             let targets = targets.get(..all.targets.len()).unwrap_or_default();
-            through(&Groups { targets, at: 0, ..*all });
+            (all.program.register.shuffle)(&Groups { targets, at: 0, ..*all }, false);
             for number in 0..targets.len() {
                 stages.push(number, bytes, next, kernels);
                 next = next.wrapping_add(bytes);

@@ -1,7 +1,7 @@
 //! The kernels of each level of CPU features. Each kernel is written only once, over the level's registers.
 
 use super::bit_columns::{self, Columns};
-use super::bit_rows::{self, Row, Writer};
+use super::bit_rows::{Row, Writer};
 use super::groups::Groups;
 use super::pick_words;
 use super::picks;
@@ -43,8 +43,9 @@ pub(super) struct Kernels {
     /// By the power of two of a unit's bytes: through the caches, and past them by whole lines.
     /// They return how many rows they have done.
     tiles: [[Transpose; 2]; 5],
-    /// For elements that share bytes: rows; columns of 4 bits, and of 2.
-    pub pack_bits: unsafe fn(&Row, &mut Writer, Range<i64>),
+    /// For elements that share bytes: runs of rows; and for those of 4 bits, and of 2, single ones and columns.
+    pub pack_runs: unsafe fn(&Row, &mut Writer, Range<i64>),
+    pub pack_single: [unsafe fn(&Row, *mut u8, i64, usize); 2],
     pub transpose_bits: [unsafe fn(&Columns, &mut Writer); 2],
     /// Prefetches rows for later: where they begin, how many, bytes from one to the next, and bytes of each.
     pub prefetch: fn(*const u8, usize, isize, usize),
@@ -94,21 +95,16 @@ macro_rules! kernels {
             unsafe { runs::copy_runs::<$moves>(runs) }
         }
         $(#[$feature])?
-        unsafe fn stream_runs(runs: &Runs, next: *const u8) {
+        unsafe fn shuffle(groups: &Groups<'_>, past: bool) {
             // SAFETY: as above.
-            unsafe { stream::stream_runs::<V>(runs, next) }
-        }
-        $(#[$feature])?
-        unsafe fn shuffle<const PAST: bool>(groups: &Groups<'_>) {
-            // SAFETY: as above.
-            unsafe { shuffle::run::<V, PAST>(groups) }
+            unsafe { shuffle::run::<V>(groups, past) }
         }
         $(#[$feature])?
         unsafe fn take(origins: &[i32; LINE_BYTES], begin: i32, slots: &mut [u8], is_taken: &mut [bool; LINE_BYTES]) {
             picks::take(origins, begin, slots, is_taken);
         }
         $(#[$feature])?
-        unsafe fn pick_words(groups: &Groups<'_>) {
+        unsafe fn pick_words(groups: &Groups<'_>, _past: bool) {
             // SAFETY: as above.
             unsafe { pick_words::run::<$words>(groups) }
         }
@@ -116,8 +112,8 @@ macro_rules! kernels {
         Kernels {
             level: Level::$level,
             name: $name,
-            register: Register::of::<V>([shuffle::<false>, shuffle::<{ <V as Vector>::BYTES == LINE_BYTES }>], take),
-            words: Register::of::<$words>([pick_words; 2], take),
+            register: Register::of::<V>(shuffle, take),
+            words: Register::of::<$words>(pick_words, take),
             copy,
             copy_runs,
             stream_runs,
@@ -128,13 +124,19 @@ macro_rules! kernels {
                 [transpose::<8, 2>, by_lines::<8, 2>],
                 [transpose::<16, 1>, by_lines::<16, 1>],
             ],
-            pack_bits: $bits::pack,
+            pack_runs: $bits::pack_runs,
+            pack_single: [$bits::pack_single::<2>, $bits::pack_single::<4>],
             transpose_bits: [$bits::transpose::<16, 4>, $bits::transpose::<32, 2>],
             prefetch: stream::prefetch_rows::<V>,
             fence: <V as Vector>::fence,
         }
     }};
     (@ by_tiles [$(#[$feature:meta])?]) => {
+        $(#[$feature])?
+        unsafe fn stream_runs(runs: &Runs, next: *const u8) {
+            // SAFETY: as above.
+            unsafe { stream::stream_runs::<V>(runs, next) }
+        }
         $(#[$feature])?
         unsafe fn transpose<const U: usize, const K: usize>(block: &Block<'_>) -> usize {
             // SAFETY: as above.
@@ -147,6 +149,10 @@ macro_rules! kernels {
         }
     };
     (@ by_nothing [$(#[$feature:meta])?]) => {
+        unsafe fn stream_runs(runs: &Runs, _next: *const u8) {
+            // SAFETY: as above.
+            unsafe { copy_runs(runs) }
+        }
         unsafe fn transpose<const U: usize, const K: usize>(_: &Block<'_>) -> usize {
             0
         }
@@ -156,13 +162,18 @@ macro_rules! kernels {
 
 /// Bits are shifted in words. Compilers use a level's registers well for this, and gain nothing from wider ones.
 macro_rules! bits {
-    ($name:ident, [$(#[$feature:meta])?]) => {
+    ($name:ident, $known:expr, [$(#[$feature:meta])?]) => {
         mod $name {
             use super::*;
             $(#[$feature])?
-            pub(super) unsafe fn pack(row: &Row, out: &mut Writer, bits: Range<i64>) {
+            pub(super) unsafe fn pack_runs(row: &Row, out: &mut Writer, bits: Range<i64>) {
                 // SAFETY: as the kernel requires, and the CPU has the features.
-                unsafe { bit_rows::pack(row, out, bits) }
+                unsafe { row.pack_runs(out, bits) }
+            }
+            $(#[$feature])?
+            pub(super) unsafe fn pack_single<const E: usize>(row: &Row, target: *mut u8, start: i64, bytes: usize) {
+                // SAFETY: as above.
+                unsafe { row.pack_single::<E, { $known }>(target, start, bytes) }
             }
             $(#[$feature])?
             pub(super) unsafe fn transpose<const K: usize, const W: usize>(columns: &Columns, out: &mut Writer) {
@@ -172,9 +183,10 @@ macro_rules! bits {
         }
     };
 }
-bits!(portable_bits, []);
+// Few x86-64 CPUs have no other level.
+bits!(portable_bits, cfg!(not(target_arch = "x86_64")), []);
 #[cfg(target_arch = "x86_64")]
-bits!(avx2_bits, [#[target_feature(enable = "avx2,bmi2")]]);
+bits!(avx2_bits, true, [#[target_feature(enable = "avx2,bmi2")]]);
 
 static PORTABLE: Kernels =
     kernels!(Portable, "portable", u128, u128, u128, [], by_nothing, portable_bits);

@@ -60,13 +60,13 @@ pub(super) struct Register {
     /// Bytes from which a pick can choose; 0 if the level cannot pick.
     pub window: usize,
     pub from_two: bool,
-    /// The kernels that run programs, through the caches and past them; the latter if a register is a line.
-    pub shuffle: [unsafe fn(&Groups<'_>); 2],
+    /// The kernel that runs programs, past the caches if that is said, and a register is a line.
+    pub shuffle: unsafe fn(&Groups<'_>, bool),
     pub take: Take,
 }
 
 impl Register {
-    pub(super) const fn of<V: Vector>(shuffle: [unsafe fn(&Groups<'_>); 2], take: Take) -> Self {
+    pub(super) const fn of<V: Vector>(shuffle: unsafe fn(&Groups<'_>, bool), take: Take) -> Self {
         let (bytes, window, from_two) = (V::BYTES, V::WINDOW_BYTES, V::PICKS_FROM_TWO);
         Self { bytes, window, from_two, shuffle, take }
     }
@@ -128,7 +128,7 @@ impl Program {
             picks: [const { MaybeUninit::uninit() }; MAX_PICKS],
             pick_count: 0,
             high: 0,
-            register: Register::of::<u128>([none; 2], take),
+            register: Register::of::<u128>(none, take),
             cost: 0,
         }
     }

@@ -9,7 +9,7 @@ use super::groups::Groups;
 use super::machine::TURNS_OF_SET;
 use super::picks::Pick;
 use super::program::Set;
-use super::vector::Vector;
+use super::vector::{Vector, LINE_BYTES};
 use crate::math::div_rem;
 
 /// How many turns of a step follow each other, and how many groups are left: the last turn makes some again with them.
@@ -41,7 +41,7 @@ impl Groups<'_> {
 ///
 /// # Safety
 /// There are no requirements.
-pub(super) unsafe fn none(_: &Groups<'_>) {}
+pub(super) unsafe fn none(_: &Groups<'_>, _past: bool) {}
 
 /// Runs all turns for one set of the program, and then for the next, so that indices stay in registers. What the last
 /// register of a turn writes beyond the turn, the first one of the next turn writes again; so the last set goes first.
@@ -50,22 +50,24 @@ pub(super) unsafe fn none(_: &Groups<'_>) {}
 /// # Safety
 /// As the module says.
 #[inline(always)]
-pub(super) unsafe fn run<V: Vector, const PAST: bool>(all: &Groups<'_>) {
+pub(super) unsafe fn run<V: Vector>(all: &Groups<'_>, past: bool) {
     if V::WINDOW_BYTES == 0 {
         return; // there are no programs
     }
+    // Registers of half a line are never sent.
+    let past = past && V::BYTES == LINE_BYTES;
     let (sets, mut next) = (all.program.sets(), all.next);
     let groups = all.program.groups;
     let (count, left) = div_rem(all.count, groups);
-    let most = if PAST && sets.len() > 1 { TURNS_OF_SET } else { count };
+    let most = if past && sets.len() > 1 { TURNS_OF_SET } else { count };
     let mut done = 0;
     while done < count {
         let turns = most.min(count - done);
-        let some = if PAST { all.part(done * groups, turns * groups) } else { *all };
+        let some = if past { all.part(done * groups, turns * groups) } else { *all };
         for number in 0..sets.len() {
             let Some(set) = sets.get(sets.len() - 1 - number) else { continue };
             // SAFETY: the caller's promise.
-            next = unsafe { any_set::<V, PAST>(&some, (set, (turns, left)), next) };
+            next = unsafe { any_set::<V>(&some, (set, (turns, left)), (next, past)) };
         }
         done += turns;
     }
@@ -73,15 +75,15 @@ pub(super) unsafe fn run<V: Vector, const PAST: bool>(all: &Groups<'_>) {
 
 /// Runs some turns of a set.
 #[inline(always)]
-unsafe fn any_set<V: Vector, const PAST: bool>(
+unsafe fn any_set<V: Vector>(
     all: &Groups<'_>,
     (set, turns): (&Set, Turns),
-    next: *const u8,
+    (next, past): (*const u8, bool),
 ) -> *const u8 {
     macro_rules! one_of {
         ($($outputs:literal: $($windows:literal)*;)*) => {
             match (set.outputs, set.windows) {
-                $($(($outputs, $windows) => one_set::<V, PAST, $outputs, $windows>(all, (set, turns), next),)*)*
+                $($(($outputs, $windows) => one_set::<V, $outputs, $windows>(all, (set, turns), (next, past)),)*)*
                 _ => next,
             }
         };
@@ -101,13 +103,15 @@ unsafe fn any_set<V: Vector, const PAST: bool>(
 /// Runs some turns of a set of `E` outputs and `R` windows. Returns what is to be prefetched next.
 #[inline(always)]
 #[allow(clippy::indexing_slicing)] // by numbers that the compiler knows
-unsafe fn one_set<V: Vector, const PAST: bool, const E: usize, const R: usize>(
+unsafe fn one_set<V: Vector, const E: usize, const R: usize>(
     all: &Groups<'_>,
     (set, turns): (&Set, Turns),
-    mut next: *const u8,
+    (mut next, past): (*const u8, bool),
 ) -> *const u8 {
     let program = all.program;
     let (from, to) = (program.from(), program.bytes());
+    let distance = if past { all.distance } else { 0 };
+    let is_next_prefetched = distance == 0 && program.set_count > 1;
     // SAFETY: the set has that many windows and picks; the caller's promise.
     unsafe {
         let picks = &*program.picks.as_ptr().wrapping_add(set.first_pick).cast::<[[Pick; E]; R]>();
@@ -118,11 +122,9 @@ unsafe fn one_set<V: Vector, const PAST: bool, const E: usize, const R: usize>(
         for number in 0..all.stretches(turns) {
             let (mut source, mut at, count) = all.stretch(number, turns);
             for _ in 0..count {
-                if PAST && all.distance != 0 {
+                if distance != 0 {
                     for [window, _] in windows {
-                        V::prefetch_later(
-                            source.wrapping_offset(window.wrapping_add(all.distance)),
-                        );
+                        V::prefetch_later(source.wrapping_offset(window.wrapping_add(distance)));
                     }
                 }
                 let mut loaded = [V::load_window(source, windows[0]); R];
@@ -140,9 +142,9 @@ unsafe fn one_set<V: Vector, const PAST: bool, const E: usize, const R: usize>(
                         made = made.pick_more(loaded[r], index[r][e]);
                     }
                     let target = targets[e].wrapping_add(at);
-                    if PAST {
+                    if past {
                         made.stream(target);
-                        if all.distance == 0 && program.set_count > 1 {
+                        if is_next_prefetched {
                             V::prefetch_later(next);
                             next = next.wrapping_add(V::BYTES);
                         }
@@ -242,7 +244,7 @@ mod tests {
     }
 
     fn check(program: &Program, pieces: usize) {
-        let [shuffle, _] = program.register.shuffle;
+        let shuffle = program.register.shuffle;
         let pieces = program.together(pieces);
         check_windows(program);
         let group = program.group;
@@ -275,17 +277,20 @@ mod tests {
             let (at, distance, readable_end, next) = (0, 0, null(), null());
             // SAFETY: the input is long enough on both sides, and the outputs are as long as they are to be.
             unsafe {
-                shuffle(&Groups {
-                    program,
-                    source,
-                    targets,
-                    at,
-                    count,
-                    outer,
-                    readable_end,
-                    next,
-                    distance,
-                });
+                shuffle(
+                    &Groups {
+                        program,
+                        source,
+                        targets,
+                        at,
+                        count,
+                        outer,
+                        readable_end,
+                        next,
+                        distance,
+                    },
+                    false,
+                );
             };
             for (piece, output) in outputs.iter().enumerate() {
                 let mut expected = vec![0xEE; all];
