@@ -100,8 +100,8 @@ macro_rules! kernels {
             unsafe { shuffle::run::<V>(groups, past) }
         }
         $(#[$feature])?
-        unsafe fn take(origins: &[i32; LINE_BYTES], begin: i32, slots: &mut [u8], is_taken: &mut [bool; LINE_BYTES]) {
-            picks::take(origins, begin, slots, is_taken);
+        unsafe fn take(origins: &[i32; LINE_BYTES], begin: i32, slots: &mut [u8], taken: &mut [u8; LINE_BYTES]) {
+            picks::take(origins, begin, slots, taken);
         }
         $(#[$feature])?
         unsafe fn pick_words(groups: &Groups<'_>, _past: bool) {

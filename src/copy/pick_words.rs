@@ -8,6 +8,7 @@
 use super::groups::Groups;
 use super::level::Kernels;
 use super::machine::TURNS_OF_SET;
+use super::opaque::unrolled;
 use super::picks::Pick;
 use super::program::{Group, Program, Set, MAX_OUTPUTS, MAX_WINDOWS_OF_SET};
 use super::vector::{Vector, LINE_BYTES};
@@ -145,7 +146,7 @@ unsafe fn turns<V: Vector, const E: usize, const R: usize>(all: &Groups<'_>) {
                         }
                         row = row.wrapping_offset(program.group.from);
                         let target = target.wrapping_add(begin + turn * to);
-                        for e in 0..E {
+                        unrolled!(e in 0..E, {
                             let (first, last) = share_of(e, E, R);
                             let mut made = loaded[first].pick_two(
                                 loaded[first + 1],
@@ -155,7 +156,7 @@ unsafe fn turns<V: Vector, const E: usize, const R: usize>(all: &Groups<'_>) {
                                 made = made.pick_more(loaded[r], index[r][e]);
                             }
                             made.store(target.wrapping_add(e * V::BYTES));
-                        }
+                        });
                     }
                     piece = piece.wrapping_offset(program.apart);
                 }

@@ -102,11 +102,12 @@ impl Program {
         let width = self.register.window;
         let ahead = self.apart.wrapping_mul(piece.cast_signed());
         // Nothing is to be taken beyond the end of the turn.
-        let mut is_taken: [bool; LINE_BYTES] = from_fn(|at| at >= origins.count);
-        let (mut window, mut left) = (0, 0);
+        let mut taken = [1; LINE_BYTES];
+        taken.get_mut(..origins.count)?.fill(0);
+        let mut window = 0;
         loop {
             if window == windows {
-                left += is_taken.iter().skip(left).take_while(|is_taken| **is_taken).count();
+                let left = first_zero(&taken);
                 let Some(origin) = origins.bytes.get(left) else { return Some(windows) };
                 let begin = self.window_of((*origin as isize).wrapping_add(ahead), origins);
                 self.add_window(set, (lane, windows), begin)?;
@@ -122,7 +123,7 @@ impl Program {
             };
             let slots = index.get_mut(lane * width..(lane + 1) * width)?;
             // SAFETY: the CPU has the features of the level.
-            unsafe { (self.register.take)(&origins.bytes, begin, slots, &mut is_taken) };
+            unsafe { (self.register.take)(&origins.bytes, begin, slots, &mut taken) };
             window += 1;
         }
     }
@@ -187,24 +188,32 @@ impl Program {
     }
 }
 
-/// Finds what a pick takes from a window: its slots get the indices of the bytes that lie there. A byte that lies in
-/// several windows is taken from each.
+/// Returns how many bytes from the first on are 1; all of them are 0 or 1.
+fn first_zero(bytes: &[u8; LINE_BYTES]) -> usize {
+    let (words, _) = bytes.as_chunks::<8>();
+    let missing = |word: &[u8; 8]| !u64::from_le_bytes(*word) & (u64::MAX / 0xFF);
+    let at = words.iter().position(|word| missing(word) > 0).unwrap_or(words.len());
+    8 * at + words.get(at).map_or(0, |word| missing(word).trailing_zeros() as usize / 8)
+}
+
+/// Finds what a pick takes from a window: its slots get the indices of the bytes that lie there, and what is taken is
+/// marked with a 1. A byte that lies in several windows is taken from each.
 #[inline(always)]
 #[allow(clippy::cast_possible_truncation)] // of numbers below a line's bytes
 pub(super) fn take(
     origins: &[i32; LINE_BYTES],
     begin: i32,
     slots: &mut [u8],
-    is_taken: &mut [bool; LINE_BYTES],
+    taken: &mut [u8; LINE_BYTES],
 ) {
     let width = slots.len() as u32;
-    for ((slot, is_taken), origin) in slots.iter_mut().zip(is_taken).zip(origins) {
+    for ((slot, taken), origin) in slots.iter_mut().zip(taken).zip(origins) {
         let inside = origin.wrapping_sub(begin).cast_unsigned();
         let is_inside = inside < width;
         *slot = if is_inside { inside as u8 } else { NOTHING };
-        *is_taken |= is_inside;
+        *taken |= u8::from(is_inside);
     }
 }
 
 /// [`take`], as a kernel.
-pub(super) type Take = unsafe fn(&[i32; LINE_BYTES], i32, &mut [u8], &mut [bool; LINE_BYTES]);
+pub(super) type Take = unsafe fn(&[i32; LINE_BYTES], i32, &mut [u8], &mut [u8; LINE_BYTES]);

@@ -317,10 +317,13 @@ pub(super) fn most_windows(outputs: usize) -> usize {
 
 /// Returns the smallest numbers of groups and registers that make whole lines.
 fn turn_of_lines(group: &Group, register: Register) -> (usize, usize) {
-    let line = register.bytes.max(LINE_BYTES);
-    let most = div(MAX_REGISTERS * register.bytes, line);
-    let lines = (1..=most).find(|lines| (lines * line).is_multiple_of(group.bytes())).unwrap_or(0);
-    (div(lines * line, group.bytes()), div(lines * line, register.bytes))
+    // Odd parts and powers of two are independent of each other.
+    let lines = group.bytes() >> group.bytes().trailing_zeros().min(LINE_BYTES.trailing_zeros());
+    let registers = div(lines * LINE_BYTES, register.bytes);
+    if registers > MAX_REGISTERS {
+        return (0, 0);
+    }
+    (div(lines * LINE_BYTES, group.bytes()), registers)
 }
 
 /// Returns how many groups a turn takes, in how many registers: the fewest that are filled nearly as well as any.

@@ -7,6 +7,7 @@
 
 use super::groups::Groups;
 use super::machine::TURNS_OF_SET;
+use super::opaque::unrolled;
 use super::picks::Pick;
 use super::program::Set;
 use super::vector::{Vector, LINE_BYTES};
@@ -128,19 +129,19 @@ unsafe fn one_set<V: Vector, const E: usize, const R: usize>(
                     }
                 }
                 let mut loaded = [V::load_window(source, windows[0]); R];
-                for r in 1..R {
+                unrolled!(r in 1..R, {
                     loaded[r] = V::load_window(source, windows[r]);
-                }
-                for e in 0..E {
+                });
+                unrolled!(e in 0..E, {
                     let mut made = if R == 1 {
                         loaded[0].pick(index[0][e])
                     } else {
                         loaded[0]
                             .pick_two(loaded[R.min(2) - 1], [index[0][e], index[R.min(2) - 1][e]])
                     };
-                    for r in 2..R {
+                    unrolled!(r in 2..R, {
                         made = made.pick_more(loaded[r], index[r][e]);
-                    }
+                    });
                     let target = targets[e].wrapping_add(at);
                     if past {
                         made.stream(target);
@@ -151,7 +152,7 @@ unsafe fn one_set<V: Vector, const E: usize, const R: usize>(
                     } else {
                         made.store(target);
                     }
-                }
+                });
                 at += to;
                 source = source.wrapping_offset(from);
             }
