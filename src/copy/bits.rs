@@ -12,68 +12,35 @@
 use super::bit_columns::{Columns, LEAST_COLUMNS};
 use super::bit_rows::{pack, Row, Source, Writer};
 use super::call::{Call, PAGE_BYTES};
+use super::nest::{Axis, Nest};
 use crate::math::div_rem_signed;
 use crate::parts::{Part, Transfer};
-use crate::shape::MAX_RANK;
 use core::ops::Range;
+use core::ptr::null;
 
-/// The extent of an axis of the input, and bits from one step to the next.
-#[derive(Clone, Copy, Default)]
-struct Axis {
+/// A piece as rows of runs. All numbers are bits.
+struct Layout {
+    /// The axes outward of the row, which lead to its first run, counted in elements.
+    rows: Nest,
+    /// The extent of the innermost axis, bits from one run to the next, and bits of each.
     extent: i64,
     step: i64,
-}
-
-/// A piece as axes over runs; the innermost axis comes first.
-struct Layout {
-    axes: [Axis; MAX_RANK],
-    rank: usize,
-    /// Bits from the source to the first run, bits of a run, and bits of the piece.
-    begin: i64,
     run: i64,
+    size: i64,
+    /// Bits from the source to element [0, …, 0], and bits of the piece.
+    begin: i64,
     total: i64,
 }
 
 impl Layout {
     fn new(transfer: &Transfer<'_>, part: &Part) -> Self {
-        let geometry = &transfer.geometry;
-        let size = i64::from(geometry.dtype.bits());
-        let begin = transfer.bit_offset.into();
-        let axes = [Axis::default(); MAX_RANK];
-        let mut layout = Self { axes, rank: 0, begin, run: size, total: size };
-        let mut packed = size;
-        for (axis, &whole) in geometry.shape.iter().enumerate().rev() {
-            let is_split = axis == geometry.axis;
-            let extent = if is_split { part.len } else { whole };
-            let own = transfer.strides.and_then(|strides| strides.get(axis));
-            // The strides of axes of extent 1 may overflow; they are not used.
-            let step = own.map_or(packed, |stride| stride.wrapping_mul(size));
-            if is_split {
-                layout.begin = layout.begin.wrapping_add(part.offset.wrapping_mul(step));
-            }
-            packed = packed.wrapping_mul(whole);
-            layout.total *= extent;
-            layout.push(Axis { extent, step });
-        }
-        layout
-    }
-
-    /// Adds an axis outside the others, or extends the run or the axis that it continues.
-    fn push(&mut self, axis: Axis) {
-        let last = self.rank.checked_sub(1).and_then(|last| self.axes.get_mut(last));
-        match last {
-            _ if axis.extent == 1 => {}
-            None if axis.step == self.run => self.run *= axis.extent,
-            Some(last) if last.step.wrapping_mul(last.extent) == axis.step => {
-                last.extent *= axis.extent;
-            }
-            _ => {
-                if let Some(slot) = self.axes.get_mut(self.rank) {
-                    *slot = axis;
-                    self.rank += 1;
-                }
-            }
-        }
+        let size = i64::from(transfer.geometry.dtype.bits());
+        let mut rows = Nest::NONE;
+        rows.make(&Transfer { source: null(), ..*transfer }, part, None);
+        let (total, run) = (rows.bytes() as i64 * size, rows.unit as i64 * size);
+        let row = if rows.axes().is_empty() { Axis::ONE } else { rows.pop() };
+        let (extent, step) = (row.extent as i64, (row.from as i64).wrapping_mul(size));
+        Self { rows, extent, step, run, size, begin: transfer.bit_offset.into(), total }
     }
 
     /// Returns the columns that begin with row `index` of the output, in up to `bits` bits, if they are worth
@@ -83,44 +50,35 @@ impl Layout {
         source: Source,
         has_holes: bool,
         (index, bits): (i64, i64),
-        size: i64,
     ) -> Option<Columns> {
-        let [row, column] = [0, 1].map(|at| self.axis(at));
-        let row_bits = row.extent * size;
-        if self.run != size || column.step != size || row_bits < 8 {
+        let column = self.rows.axes().last()?;
+        let row_bits = self.extent * self.size;
+        if self.run != self.size || column.from != 1 || row_bits < 8 {
             return None;
         }
-        let left = column.extent - div_rem_signed(index, column.extent).1;
+        let left = column.extent as i64 - div_rem_signed(index, column.extent as i64).1;
         let count = left.min(div_rem_signed(bits, row_bits).0);
-        let (begin, step) = (self.row_begin(index), row.step);
-        let columns = Columns { source, begin, step, rows: row.extent, count, has_holes };
+        let (begin, step) = (self.row_begin(index), self.step);
+        let columns = Columns { source, begin, step, rows: self.extent, count, has_holes };
         (columns.count >= LEAST_COLUMNS).then_some(columns)
     }
 
     /// Returns a row, and what may be read of it: everything between runs that are less than a page apart.
-    fn row(&self, mut source: Source, has_holes: bool, index: i64, size: i64) -> Row {
-        let (begin, Axis { extent, step }) = (self.row_begin(index), self.axis(0));
+    fn row(&self, mut source: Source, has_holes: bool, index: i64) -> Row {
+        let &Self { extent, step, run, size, .. } = self;
+        let begin = self.row_begin(index);
         let last = begin.wrapping_add(step.wrapping_mul(extent - 1));
         if has_holes {
-            source.readable = source.byte(begin.max(last) + self.run + 7) as usize;
+            source.readable = source.byte(begin.max(last) + run + 7) as usize;
         }
         let are_far = has_holes && step.unsigned_abs() >= 8 * PAGE_BYTES as u64;
-        Row { source, begin, step, run: self.run, size, are_far }
+        Row { source, begin, step, run, size, are_far }
     }
 
-    fn axis(&self, at: usize) -> Axis {
-        let axis = self.axes.get(..self.rank).and_then(|axes| axes.get(at));
-        axis.copied().unwrap_or(Axis { extent: 1, step: 0 })
-    }
-
-    /// Returns the bits from the source to the first run of a row of the innermost axis.
-    fn row_begin(&self, mut row: i64) -> i64 {
-        let outer = self.axes.get(1..self.rank).unwrap_or_default();
-        outer.iter().fold(self.begin, |begin, axis| {
-            let (rest, step) = div_rem_signed(row, axis.extent);
-            row = rest;
-            begin.wrapping_add(axis.step.wrapping_mul(step))
-        })
+    /// Returns the bits from the source to the first run of a row.
+    fn row_begin(&self, row: i64) -> i64 {
+        let element = self.rows.source_at(row as usize) as isize;
+        self.begin.wrapping_add((element as i64).wrapping_mul(self.size))
     }
 }
 
@@ -130,9 +88,8 @@ impl Layout {
 /// The elements in them must be readable, and the bytes writable.
 #[inline(never)] // for its stack
 pub(super) unsafe fn copy(transfer: &Transfer<'_>, part: &Part, call: &Call, bytes: Range<usize>) {
-    let size = i64::from(transfer.geometry.dtype.bits());
     let layout = Layout::new(transfer, part);
-    let row_bits = layout.axis(0).extent * layout.run;
+    let row_bits = layout.extent * layout.run;
     let (target, end) =
         (part.target.wrapping_add(bytes.start), part.target.wrapping_add(bytes.end));
     let mut out = Writer { target, end, held: 0, bits: 0 };
@@ -140,16 +97,16 @@ pub(super) unsafe fn copy(transfer: &Transfer<'_>, part: &Part, call: &Call, byt
     let (mut bit, end) = (8 * bytes.start as i64, layout.total.min(8 * bytes.end as i64));
     while bit < end {
         let (index, within) = div_rem_signed(bit, row_bits);
-        let columns = layout.columns(source, call.has_holes, (index, end - bit), size);
+        let columns = layout.columns(source, call.has_holes, (index, end - bit));
         // SAFETY: the caller's promise.
         bit += unsafe {
             if let Some(columns) = columns.filter(|_| within == 0) {
                 let [of_4, of_2] = call.machine.kernels.transpose_bits;
-                (if size == 4 { of_4 } else { of_2 })(&columns, &mut out);
+                (if layout.size == 4 { of_4 } else { of_2 })(&columns, &mut out);
                 columns.count * row_bits
             } else {
                 let bits = within..row_bits.min(within + end - bit);
-                let row = layout.row(source, call.has_holes, index, size);
+                let row = layout.row(source, call.has_holes, index);
                 let count = bits.end - bits.start;
                 pack(&row, call.machine.kernels, &mut out, bits);
                 count

@@ -56,12 +56,12 @@ impl Nest {
         self.axes.get(..self.rank).unwrap_or_default()
     }
 
-    /// Sets this to the normal form of a piece of whole bytes. `step`, if given, is the split axis's step in the
-    /// output.
+    /// Sets this to the normal form of a piece. `step`, if given, is the split axis's step in the output. Elements that
+    /// share bytes are counted in place of bytes.
     #[inline(never)]
     pub(super) fn make(&mut self, transfer: &Transfer<'_>, part: &Part, step: Option<isize>) {
         let geometry = &transfer.geometry;
-        let size = isize_of(i64::from(geometry.dtype.bits() / 8));
+        let size = isize_of(i64::from(geometry.dtype.bits() / 8)).max(1);
         (self.source, self.target) = (transfer.source, part.target);
         (self.unit, self.rank) = (size.unsigned_abs(), 0);
         let own = transfer.output_strides.get(part.index);
