@@ -262,10 +262,11 @@ impl Program {
     /// Returns how many windows a set has at least, if its registers are filled.
     fn least_windows(&self) -> usize {
         let Self { group: Group { unit, units, from, .. }, pieces, apart, register, .. } = *self;
-        if units > 1 {
-            return 1;
-        }
         let bytes = register.window.min(self.bytes());
+        if units > 1 {
+            let are_far = self.group.apart.unsigned_abs() >= register.window;
+            return if are_far { units.min(div(bytes, unit)).max(1) } else { 1 };
+        }
         let (rows, from) = (div_ceil(bytes, unit), from.unsigned_abs());
         let beside = if apart == unit.cast_signed() { pieces } else { 1 };
         // No window within the reach of a lane lies in a gap.
