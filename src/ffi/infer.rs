@@ -165,22 +165,12 @@ struct Arrays<'a> {
 impl Arrays<'_> {
     /// Checks that every wanted output has an array for its shape that is long enough, and one for its strides or, if
     /// it is to be a view, a packed piece. Checks that these arrays overlap nothing else that is in use, nor each other.
-    #[inline]
-    fn check(&self) -> Result<(), Error> {
-        let hull = self.hull_in_order();
-        if hull.is_some_and(|hull| self.call.reads.under(hull).is_none()) {
-            return Ok(());
-        }
-        self.check_closely(hull)
-    }
-
-    /// Returns the hull of all arrays and descriptors if they are right and in order: most callers keep all shapes
-    /// together and all strides, or both of each output. Either way, each array lies above or below the descriptors, all
-    /// shapes before it, and all strides.
     #[inline(never)] // for its registers
-    fn hull_in_order(&self) -> Option<Span> {
+    fn check(&self) -> Result<(), Error> {
         let &Self { call, outputs, .. } = self;
         let (rank, descriptors) = (call.geometry.output_rank(), Span::of_slice(outputs));
+        // Most callers keep all shapes together and all strides, or both of each output. Either way, each array lies
+        // above or below the descriptors, all shapes before it, and all strides.
         let (mut shapes, mut all_strides) = (Span::NOWHERE, Span::NOWHERE);
         for (index, output) in outputs.iter().enumerate() {
             if is_unwanted(output) {
@@ -191,29 +181,32 @@ impl Arrays<'_> {
                 || !output.strides.is_aligned()
                 || output.capacity < rank_number(rank)
             {
-                return None;
+                return self.check_closely();
             }
             let is_clear = |span: Span, shapes| {
                 [descriptors, shapes, all_strides].into_iter().all(|other| span.is_apart(other))
             };
             let shape = Span::of_array(output.shape, rank);
             if !is_clear(shape, shapes) {
-                return None;
+                return self.check_closely();
             }
             shapes = shapes.hull(shape);
             if output.strides.is_null() {
                 if !self.is_packed(index) {
-                    return None;
+                    return self.check_closely();
                 }
             } else {
                 let strides = Span::of_array(output.strides, rank);
                 if !is_clear(strides, shapes) {
-                    return None;
+                    return self.check_closely();
                 }
                 all_strides = all_strides.hull(strides);
             }
         }
-        Some(shapes.hull(all_strides).hull(descriptors))
+        if call.reads.under(shapes.hull(all_strides).hull(descriptors)).is_some() {
+            return self.check_closely();
+        }
+        Ok(())
     }
 
     /// Returns whether a piece is packed where it lies, if it is to be a view.
@@ -222,15 +215,16 @@ impl Arrays<'_> {
         place.is_none_or(|place| place.is_packed(&call.geometry, call.pieces.length(index)))
     }
 
-    /// Does what [`Arrays::check`] does, whatever the arrays are. If they are in order, their hull has been found.
+    /// Does what [`Arrays::check`] does, whatever the arrays are.
     #[cold]
     #[inline(never)]
-    fn check_closely(&self, found: Option<Span>) -> Result<(), Error> {
+    fn check_closely(&self) -> Result<(), Error> {
         let &Self { call, outputs, .. } = self;
-        let (rank, mut hull) = (call.geometry.output_rank(), found.unwrap_or(Span::NOWHERE));
-        for (output, tensor) in
-            outputs.iter().enumerate().filter(|(_, tensor)| !is_unwanted(tensor))
-        {
+        let (rank, mut hull) = (call.geometry.output_rank(), Span::NOWHERE);
+        for (output, tensor) in outputs.iter().enumerate() {
+            if is_unwanted(tensor) {
+                continue;
+            }
             if tensor.capacity < rank_number(rank) {
                 let (expected, actual) = (number(rank), tensor.capacity.into());
                 return Err(Error::Capacity { output, expected, actual });
@@ -241,12 +235,11 @@ impl Arrays<'_> {
                 if !tensor.strides.is_null() {
                     checked_field(tensor.strides, argument, Field::Strides)?;
                 }
-                let [shape, strides] = arrays(tensor, rank);
-                hull = hull.hull(shape).hull(strides);
             }
             if tensor.strides.is_null() && !self.is_packed(output) {
                 return Err(Error::ViewNotPacked { output });
             }
+            hull = arrays(tensor, rank).into_iter().fold(hull, Span::hull);
         }
         let (reads, descriptors) = (&call.reads, Span::of_slice(outputs));
         if let Some(other) = reads.under(descriptors) {
@@ -266,7 +259,7 @@ impl Arrays<'_> {
             let descriptor = || outputs.iter().position(lies_over).map(Argument::Output);
             return clash(at, owner.or_else(descriptor).unwrap_or(Argument::Outputs));
         }
-        match found.map_or_else(|| first_meeting::<dyn Spans>(&spans), |_| None) {
+        match first_meeting::<dyn Spans>(&spans) {
             None => Ok(()),
             Some((at, other)) => clash(at, Argument::Output(other / 2)),
         }
