@@ -127,31 +127,18 @@ impl<'a> Lengths<'a> {
     }
 }
 
-impl<'a, T: Length> From<&'a [T]> for Lengths<'a> {
-    fn from(lengths: &'a [T]) -> Self {
-        Self::list(lengths)
-    }
+macro_rules! from_lists {
+    ($($list:ty $(, $generic:ident: $type:ty)?;)*) => {$(
+        impl<'a, T: Length, $(const $generic: $type)?> From<&'a $list> for Lengths<'a> {
+            fn from(lengths: &'a $list) -> Self {
+                Self::list(lengths)
+            }
+        }
+    )*};
 }
-
-impl<'a, T: Length, const N: usize> From<&'a [T; N]> for Lengths<'a> {
-    fn from(lengths: &'a [T; N]) -> Self {
-        Self::list(lengths)
-    }
-}
-
+from_lists! { [T]; [T; N], N: usize; }
 #[cfg(all(feature = "alloc", not(feature = "capi")))]
-impl<'a, T: Length> From<&'a alloc::vec::Vec<T>> for Lengths<'a> {
-    fn from(lengths: &'a alloc::vec::Vec<T>) -> Self {
-        Self::list(lengths)
-    }
-}
-
-#[cfg(all(feature = "alloc", not(feature = "capi")))]
-impl<'a, T: Length> From<&'a alloc::boxed::Box<[T]>> for Lengths<'a> {
-    fn from(lengths: &'a alloc::boxed::Box<[T]>) -> Self {
-        Self::list(lengths)
-    }
-}
+from_lists! { alloc::vec::Vec<T>; alloc::boxed::Box<[T]>; }
 
 /// Returns the entry at an address as [`Lengths::value`] does. `shift` is where it begins in its first byte.
 #[inline(never)] // once in the library

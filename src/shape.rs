@@ -66,36 +66,22 @@ pub(crate) fn is_packed(dims: impl Iterator<Item = (i64, i64)>) -> bool {
 pub(crate) fn colliding(
     dims: &(impl Iterator<Item = (i64, i64)> + Clone),
 ) -> Option<(usize, i64, i64)> {
-    let mut covered = 0i64;
-    let mut previous = 0u64;
+    let (mut covered, mut previous) = (0i64, None);
     loop {
-        // The axis with the next larger stride; two equal strides collide.
-        let mut next: Option<(u64, usize, i64, i64)> = None;
-        let mut equal = None;
-        for (axis, (extent, stride)) in dims.clone().enumerate().filter(|(_, dim)| dim.0 != 1) {
-            let size = stride.unsigned_abs();
-            if size == 0 {
-                return Some((axis, 1, 0));
-            }
-            match next {
-                _ if size <= previous => {}
-                Some((best, ..)) if best < size => {}
-                Some((best, ..)) if best == size => equal = Some((axis, stride)),
-                _ => (next, equal) = (Some((size, axis, extent, stride)), None),
-            }
-        }
+        // The axis with the next larger stride, or with the same one, which collides.
+        let axes = dims.clone().enumerate().filter(|(_, (extent, _))| *extent != 1);
+        let sizes =
+            axes.map(|(axis, (extent, stride))| (stride.unsigned_abs(), axis, extent, stride));
+        let next = sizes.filter(|(size, axis, ..)| Some((*size, *axis)) > previous).min();
         let (size, axis, extent, stride) = next?;
-        let Ok(step) = i64::try_from(size) else { return Some((axis, i64::MAX, stride)) };
-        if step <= covered {
-            return Some((axis, covered + 1, stride));
+        if size <= covered.cast_unsigned() {
+            return Some((axis, covered.saturating_add(1), stride));
         }
-        let reached = (extent - 1).checked_mul(step).and_then(|last| covered.checked_add(last));
-        let Some(reached) = reached else { return Some((axis, i64::MAX, stride)) };
-        if let Some((axis, stride)) = equal {
-            return Some((axis, reached.saturating_add(1), stride));
-        }
-        covered = reached;
-        previous = size;
+        let last = i64::try_from(size).ok().and_then(|step| step.checked_mul(extent - 1));
+        let Some(reached) = last.and_then(|last| covered.checked_add(last)) else {
+            return Some((axis, i64::MAX, stride));
+        };
+        (covered, previous) = (reached, Some((size, axis)));
     }
 }
 

@@ -36,7 +36,7 @@ pub extern "C" fn libsplit_version_string() -> *const c_char {
 /// number is not a status.
 #[cfg_attr(feature = "capi", unsafe(no_mangle))]
 pub extern "C" fn libsplit_status_name(status: libsplit_status) -> *const c_char {
-    status_name(status.0).as_ptr()
+    status_name(status).as_ptr().cast()
 }
 
 /// Returns the name of an element type in ONNX TensorProto.DataType, such as "FLOAT16"; "UNDEFINED" if
