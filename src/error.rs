@@ -1,7 +1,5 @@
 //! Everything that can be wrong with a call: a variant for each rule, and an [`ErrorKind`] for each status.
 
-#![forbid(unsafe_code)]
-
 use crate::dtype::DType;
 use crate::ffi::libsplit_status;
 use crate::operator::Operator;
@@ -107,8 +105,7 @@ macro_rules! rules {
                 }
             }
 
-            /// The output that the error is about; `None` when it concerns the input, the parameters or
-            /// the executor.
+            /// The output that the error is about; `None` when it concerns the input, the parameters or the executor.
             #[must_use]
             #[allow(unused_variables)]
             pub fn output_index(&self) -> Option<usize> {

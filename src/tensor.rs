@@ -1,7 +1,4 @@
-//! A tensor as a caller describes it, and the checks that its numbers must pass before anything is
-//! touched.
-
-#![forbid(unsafe_code)]
+//! A tensor as a caller describes it, and the checks that its numbers must pass before anything is touched.
 
 use crate::dtype::DType;
 use crate::error::{number, Error};
@@ -9,8 +6,7 @@ use crate::shape::{self, bytes_of_bits};
 use crate::span::Span;
 use crate::words::{Argument, Field};
 
-/// A tensor as a caller describes it. Its extents are known and not negative; everything else is
-/// still to be checked by [`Tensor::reach`] and [`Reach::place`].
+/// Its extents are known and not negative; everything else is still to be checked by [`Tensor::span`].
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Tensor<'a> {
     /// Address of element [0, …, 0].

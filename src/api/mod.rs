@@ -9,12 +9,16 @@
 //! | `whole.rs` | copying a whole view |
 //! | `rayon.rs`, `ndarray.rs` | what the features of the same names add |
 
+#[allow(unsafe_code)]
 pub(crate) mod element;
 #[cfg(feature = "ndarray")]
 mod ndarray;
+#[allow(unsafe_code)]
 pub(crate) mod plan;
 #[cfg(feature = "rayon")]
 pub(crate) mod rayon;
+#[allow(unsafe_code)]
 pub(crate) mod split;
+#[allow(unsafe_code)]
 pub(crate) mod view;
 mod whole;

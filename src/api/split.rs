@@ -64,8 +64,7 @@ impl<'a> Split<'a> {
         Self(request, None)
     }
 
-    /// Makes a split into pieces of length 1, without the axis: SplitToSequence without lengths,
-    /// with `keepdims` 0.
+    /// Makes a split into pieces of length 1, without the axis: SplitToSequence without lengths, with `keepdims` 0.
     ///
     /// ```
     /// use libsplit::{Split, View};
@@ -156,8 +155,7 @@ impl<'a> Split<'a> {
         Self(self.0, Some(executor))
     }
 
-    /// Returns the number of outputs for an input of this shape. Extents may be
-    /// [`DIM_UNKNOWN`](crate::DIM_UNKNOWN).
+    /// Returns the number of outputs for an input of this shape. Extents may be [`DIM_UNKNOWN`](crate::DIM_UNKNOWN).
     ///
     /// # Errors
     /// Those of `libsplit_count`: everything that the operator's rules refuse.

@@ -120,8 +120,7 @@ impl<'a, T: Element> View<'a, T> {
         Ok(Self { data, layout: Layout::packed::<T>(data.len(), shape)? })
     }
 
-    /// Makes a tensor whose element [0, …, 0] is `data[offset]`. Strides are in elements, and may be
-    /// negative or 0.
+    /// Makes a tensor whose element [0, …, 0] is `data[offset]`. Strides are in elements, and may be negative or 0.
     ///
     /// ```
     /// // A matrix of 2 rows and 3 columns, seen transposed and with its rows reversed.
@@ -183,8 +182,7 @@ impl<'a, T: Element> View<'a, T> {
         self.layout.offset
     }
 
-    /// Returns the slice that the view borrows. With offset, shape and strides, that is all that
-    /// other libraries need.
+    /// Returns the slice that the view borrows. With offset, shape and strides, that is all that other libraries need.
     #[must_use]
     pub fn data(&self) -> &'a [T] {
         self.data
@@ -213,8 +211,7 @@ impl<'a, T: Element> ViewMut<'a, T> {
         Self::packed_uninit(as_uninit(data), shape)
     }
 
-    /// Like [`ViewMut::packed`], but over uninitialised memory. A copy that succeeds initialises all
-    /// of it.
+    /// Like [`ViewMut::packed`], but over uninitialised memory. A copy that succeeds initialises all of it.
     ///
     /// ```
     /// use libsplit::{Operator, Split, View, ViewMut};
@@ -240,8 +237,7 @@ impl<'a, T: Element> ViewMut<'a, T> {
         Ok(Self { data, layout })
     }
 
-    /// Makes a tensor whose element [0, …, 0] is `data[offset]`. Strides are in elements, and may be
-    /// negative.
+    /// Makes a tensor whose element [0, …, 0] is `data[offset]`. Strides are in elements, and may be negative.
     ///
     /// # Errors
     /// Those of [`View::strided`]. The copy checks that no two elements share a place.

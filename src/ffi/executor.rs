@@ -10,7 +10,6 @@ use crate::span::Span;
 use crate::words::{Argument, Field};
 use core::ffi::c_void;
 
-/// The caller's thread pool.
 pub(super) struct Pool(libsplit_executor);
 
 // SAFETY: `pool` is only handed back to the caller, on the calling thread.

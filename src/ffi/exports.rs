@@ -4,7 +4,6 @@
 //! As the head of `libsplit.h` says for all of them: every pointer must be NULL or valid for what its structure or the
 //! description of the function says, throughout the call.
 
-#![allow(clippy::missing_safety_doc)] // said above
 // Promises 1 and 3 are the callers'; there is nothing else to say of each function.
 #![allow(unsafe_op_in_unsafe_fn)]
 

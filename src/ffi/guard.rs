@@ -1,4 +1,5 @@
-//! The guard around every fallible function, which reports how a call ended: as a status, and in detail.
+//! The guard around every fallible function, which reports how a call ended: as a status, and in detail. For everything
+//! unsafe here: promises 1 and 4 of [`super`].
 
 use super::parse::{FIRST_ERROR, MESSAGE};
 use super::types::{libsplit_error, libsplit_status};
@@ -9,9 +10,6 @@ use core::ffi::c_char;
 use core::fmt::Write;
 
 /// Makes a call, unless `error` cannot be written to. Returns its status, and writes the details to `error`.
-///
-/// # Safety
-/// Promise 1.
 #[inline]
 pub(super) unsafe fn guard(
     error: *mut libsplit_error,
@@ -37,9 +35,6 @@ pub(super) unsafe fn guard(
 }
 
 /// Writes why a call was refused.
-///
-/// # Safety
-/// Promise 4.
 #[cold]
 #[inline(never)]
 unsafe fn write_reason(error: *mut libsplit_error, reason: &Error) -> libsplit_status {
@@ -60,9 +55,6 @@ unsafe fn write_reason(error: *mut libsplit_error, reason: &Error) -> libsplit_s
 
 /// Fills in the caller's structure, if there is one, field by field, because its tail may belong to a newer version.
 /// The message is left empty. Returns the status.
-///
-/// # Safety
-/// Promise 4.
 #[inline]
 unsafe fn write(
     error: *mut libsplit_error,
