@@ -205,6 +205,7 @@ pub(crate) struct Placed {
 
 impl<'a> Place<'a> {
     /// Describes an input whose layout has been checked.
+    #[inline]
     pub(crate) fn new(geometry: &Geometry<'a>, input: &Tensor<'a>) -> Self {
         let has_elements = geometry.elements > 0;
         // Strides of a tensor without elements mean nothing, so its views are packed.

@@ -70,17 +70,16 @@ impl Tensor<'_> {
     /// Returns what a tensor of `count` elements, at least one, reaches over.
     #[inline(always)]
     pub(crate) fn reach(&self, count: i64, argument: Argument) -> Result<Reach, Error> {
-        if self.strides.is_none() && self.bit_offset == 0 {
+        let bits = self.dtype.bits();
+        match (self.strides, self.bit_offset) {
             // All bits have been found to have numbers.
-            let bits = count.wrapping_mul(self.dtype.bits().into());
-            return Ok(Reach { low: 0, bytes: bytes_of_bits(bits) });
+            (None, 0) => {
+                Ok(Reach { low: 0, bytes: bytes_of_bits(count.wrapping_mul(bits.into())) })
+            }
+            (None, bit_offset) => byte_reach(0, count - 1, bits, bit_offset.into())
+                .ok_or(Error::TooManyElements { argument }),
+            (Some(_), _) => self.strided_reach(argument),
         }
-        let end = count - 1;
-        if self.strides.is_none() {
-            let reach = byte_reach(0, end, self.dtype.bits(), self.bit_offset.into());
-            return reach.ok_or(Error::TooManyElements { argument });
-        }
-        self.strided_reach(argument)
     }
 
     /// Returns what a tensor with strides and elements reaches over.

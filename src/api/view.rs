@@ -196,9 +196,8 @@ impl<'a, T: Element> View<'a, T> {
     }
 
     pub(crate) fn tensor(&self) -> Tensor<'_> {
-        let data = self.layout.first(self.data.as_ptr().cast_mut()).cast();
-        let strides = Some(&*self.layout.strides);
-        Tensor { strides, ..Tensor::packed(data, T::DTYPE, &self.layout.shape) }
+        let (data, strides) = (self.as_ptr().cast_mut().cast(), Some(self.strides()));
+        Tensor { strides, ..Tensor::packed(data, T::DTYPE, self.shape()) }
     }
 }
 
