@@ -6,6 +6,7 @@ use crate::pieces::{Piece, PieceIter, Pieces};
 use crate::shape::{self, usize_of};
 use crate::span::Span;
 use crate::tensor::{byte_reach, Reach};
+use crate::words::Argument;
 use core::marker::PhantomData;
 use core::ops::Range;
 use core::slice;
@@ -163,7 +164,8 @@ impl Transfer<'_> {
             None => Some(Reach { low: 0, bytes: self.geometry.output_bytes(part.len) }),
         };
         // All outputs have been found to lie within the address space.
-        reach.and_then(|reach| reach.at(part.target)).unwrap_or_default()
+        let place = |reach: Reach| reach.place(part.target, Argument::Output(index)).ok();
+        reach.and_then(place).unwrap_or_default()
     }
 
     /// Returns the extent and the stride of every axis of an output; `None` if it is packed.

@@ -57,8 +57,8 @@ pub(crate) fn is_packed(dims: impl Iterator<Item = (i64, i64)>) -> bool {
     true
 }
 
-/// Returns an axis along which elements may share an address, how many elements the smaller strides reach over, and
-/// its stride. Taken by size of stride, each axis must step over everything that the smaller ones reach:
+/// Returns an axis along which elements may share an address, how many elements the smaller strides reach over, and its
+/// stride. Taken by size of stride, each axis must step over everything that the smaller ones reach:
 /// layouts that interleave axes in other ways are refused, though in some of them no two elements share an address.
 pub(crate) fn colliding(
     dims: &(impl Iterator<Item = (i64, i64)> + Clone),

@@ -129,18 +129,14 @@ impl Reach {
     /// Returns the addresses of a tensor whose element [0, …, 0] is at `data`.
     #[inline(always)]
     pub(crate) fn place(self, data: *const u8, argument: Argument) -> Result<Span, Error> {
-        self.at(data).ok_or(Error::AddressOverflow { argument })
-    }
-
-    /// As [`Reach::place`], but returns `None` past the end of the address space.
-    #[inline(always)]
-    pub(crate) fn at(self, data: *const u8) -> Option<Span> {
-        let start = match self.low {
-            0 => data as usize,
-            low => (data as usize).checked_add_signed(isize::try_from(low).ok()?)?,
+        let span = || {
+            let start = match self.low {
+                0 => data as usize,
+                low => (data as usize).checked_add_signed(isize::try_from(low).ok()?)?,
+            };
+            Some(Span { start, end: start.checked_add(usize::try_from(self.bytes).ok()?)? })
         };
-        let end = start.checked_add(usize::try_from(self.bytes).ok()?)?;
-        Some(Span { start, end })
+        span().ok_or(Error::AddressOverflow { argument })
     }
 }
 

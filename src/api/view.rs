@@ -91,10 +91,8 @@ fn check_shape<T: Element>(shape: &[i64]) -> Result<i64, Error> {
         let (expected, actual) = (number(MAX_RANK), number(shape.len()));
         return Err(Error::Rank { argument: Argument::Input, expected, actual });
     }
-    for (axis, &actual) in shape.iter().enumerate() {
-        if actual < 0 {
-            return Err(Error::ExtentNegative { axis, expected: 0, actual });
-        }
+    if let Some((axis, &actual)) = shape.iter().enumerate().find(|(_, extent)| **extent < 0) {
+        return Err(Error::ExtentNegative { axis, expected: 0, actual });
     }
     let too_many = Error::TooManyElements { argument: Argument::Input };
     let [count, ..] = geometry::counts(shape, 1, &[], T::DTYPE).ok_or(too_many)?;
@@ -294,12 +292,11 @@ pub(crate) fn descriptor(
     let rank = i32::try_from(shape.len()).unwrap_or(i32::MAX);
     libsplit_tensor {
         data: data.cast(),
-        data_bytes: 0,
         shape: shape.as_mut_ptr(),
         strides: strides.map_or(null_mut(), <[i64]>::as_mut_ptr),
         rank,
         capacity: rank,
         dtype: libsplit_dtype(dtype as i32),
-        bit_offset: 0,
+        ..libsplit_tensor::ZERO
     }
 }

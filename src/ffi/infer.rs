@@ -1,4 +1,5 @@
-//! `count`, `infer` and `view`: all outputs are checked, and then they are filled in.
+//! `count`, `infer` and `view`: all outputs are checked, and then they are filled in. For everything unsafe here:
+//! promises 1 and 2 of [`super`].
 
 use super::parse::{self, array_span, arrays, checked, checked_field, is_unwanted, ParsedCall};
 use super::types::{libsplit_dtype, libsplit_error, libsplit_params, libsplit_tensor};
@@ -94,12 +95,9 @@ pub unsafe fn view(
     Ok(())
 }
 
-/// Writes rank, dtype, shape and, if the output has an array for them, strides of an output of `len` steps. The strides
-/// are the given ones, or else those of a packed tensor of the input's shape with `extent` on the split axis, as far as
-/// extents are known.
-///
-/// # Safety
-/// Promise 1; the output must have been checked.
+/// Writes rank, dtype, shape and, if there is an array for them, strides of an output of `len` steps, which must have
+/// been checked. The strides are the given ones, or else those of a packed tensor of the input's shape with `extent` on
+/// the split axis, as far as extents are known.
 unsafe fn fill(
     geometry: &Geometry<'_>,
     len: i64,

@@ -26,9 +26,8 @@ pub(crate) mod plan;
 pub(crate) mod reads;
 mod types;
 
-/// The fallible C functions for Rust callers that report errors in other words than C's. They take the same arguments
-/// and return an [`Error`](crate::Error) in place of a status. `error` is not written to: it is memory that outputs
-/// must not overlap.
+/// The fallible C functions for Rust callers that report errors in other words than C's: they return an
+/// [`Error`](crate::Error) in place of a status. `error` is not written to: it is memory that outputs must not overlap.
 ///
 /// # Errors
 /// Those of the C functions of the same names.

@@ -31,8 +31,7 @@
 //! # How much work it is
 //!
 //! Each test looks at every output a few times, except that visiting spans in order takes a pass over all of them for
-//! every 3,000 or so. Spans are visited only if they are in no order and on average more than 32 units apart, where a
-//! unit is a byte, or whatever all their addresses are multiples of. A million of them take one or two seconds.
+//! every 3,000 or so. Spans are visited only if they are in no order and too far apart for the map.
 
 mod boxes;
 mod grid;

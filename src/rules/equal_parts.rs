@@ -1,7 +1,4 @@
-//! Equal parts: ONNX Split without lengths, and OpenVINO Split.
-//!
-//! Only in Split-18 may the last part be smaller. It and OpenVINO's Split name the number of parts (`num_outputs`,
-//! `num_splits`); the older versions of ONNX make as many as the node has outputs.
+//! Equal parts: ONNX Split without lengths, and OpenVINO Split. [`EqualParts`] says how many they are.
 
 use super::{div_ceil, Request, MAX_OUTPUTS};
 use crate::error::{number, Error};
