@@ -259,13 +259,21 @@ impl Program {
         passes + (share * issued).checked_div(self.bytes() * self.pieces).unwrap_or(usize::MAX / 2)
     }
 
-    /// Returns how many windows a set has at least, if its registers are filled.
-    fn least_windows(&self) -> usize {
-        let Self { group: Group { unit, units, from, .. }, pieces, apart, register, .. } = *self;
-        if units > 1 {
-            return 1;
-        }
+    /// Returns how many windows a set of some registers of each piece has at least, if these are filled.
+    fn least_windows(&self, registers: usize) -> usize {
+        let Self { group, pieces, apart, register, .. } = *self;
+        let Group { unit, units, from, .. } = group;
         let bytes = register.window.min(self.bytes());
+        if units > 1 {
+            let (step, window) = (group.apart.unsigned_abs(), register.window);
+            let (span, are_far) = (step * (units - 1) + unit, step >= window);
+            // No window reaches from one group to the next.
+            if from.unsigned_abs() >= span + window {
+                let of_group = if are_far { units } else { div_ceil(span, window) };
+                return (registers * div(bytes, group.bytes()) * of_group).max(1);
+            }
+            return if are_far { units.min(div(bytes, unit)).max(1) } else { 1 };
+        }
         let (rows, from) = (div_ceil(bytes, unit), from.unsigned_abs());
         let beside = if apart == unit.cast_signed() { pieces } else { 1 };
         // No window within the reach of a lane lies in a gap.
@@ -282,7 +290,7 @@ impl Program {
     /// Fills all sets, each with `registers` registers of a piece. Returns whether they have room and cost less than
     /// the limit. Most failures are detected before anything is filled.
     fn fill(&mut self, registers: usize, limit: usize) -> bool {
-        let (windows, sets) = (self.least_windows(), div_ceil(self.registers, registers));
+        let (windows, sets) = (self.least_windows(registers), div_ceil(self.registers, registers));
         let all = self.pieces * self.registers;
         let has_room =
             windows <= most_windows(self.pieces * registers) && windows * all <= MAX_PICKS;

@@ -8,7 +8,7 @@
 //! For everything unsafe here: the units must be readable and writable, and the CPU must have the features of the
 //! level. A fence must follow what goes past the caches.
 
-use super::opaque::opaque;
+use super::stream::prefetch_rows;
 use super::vector::{Vector, LANE_BYTES, LINE_BYTES};
 use crate::math::{div, div_ceil};
 use core::mem::MaybeUninit;
@@ -212,6 +212,11 @@ unsafe fn wide_tile<V: Vector, const U: usize, const K: usize, const PAST: bool>
         for lane in 0..lanes {
             let made = transpose_squares::<V, U, K>(squares.add(lane * K).cast::<[V; K]>().read());
             put::<V, PAST>(&made, block, column + lane * K);
+            // No CPU prefetches for as many columns.
+            for number in 0..if PAST { 0 } else { K } {
+                let target = block.targets.as_ptr().add(column + lane * K + number).read();
+                V::prefetch_later(target.wrapping_add(block.at + 2 * LINE_BYTES));
+            }
         }
     }
 }
@@ -302,11 +307,8 @@ unsafe fn lines<V: Vector, const U: usize, const K: usize>(block: &Block<'_>) {
     while column < columns {
         // The rows that come next are prefetched, a line of each at a time.
         if (column * block.unit).is_multiple_of(LINE_BYTES) {
-            let mut next = block.row(block.rows).wrapping_add(column * block.unit);
-            for _ in 0..block.rows {
-                V::prefetch_later(next);
-                next = opaque(next.wrapping_offset(block.from));
-            }
+            let next = block.row(block.rows).wrapping_add(column * block.unit);
+            prefetch_rows::<V>(next, block.rows, block.from, LINE_BYTES);
         }
         let (mut done, mut end) = (0, column);
         while done < block.rows {
