@@ -1,7 +1,5 @@
 //! Element types: the numbers, names and widths of ONNX `TensorProto.DataType`.
 
-#![forbid(unsafe_code)]
-
 use core::fmt::{self, Write};
 
 macro_rules! dtypes {

@@ -1,11 +1,9 @@
 //! Everything that can be wrong with a call: a variant for each rule, and an [`ErrorKind`] for each status.
 
-#![forbid(unsafe_code)]
-
 use crate::dtype::DType;
+use crate::ffi::libsplit_status;
 use crate::operator::Operator;
 use crate::words::{Argument, Field, Named, Words};
-use core::ffi::CStr;
 use core::fmt;
 
 /// Returns a count as errors report it.
@@ -42,28 +40,28 @@ macro_rules! output_index {
     };
 }
 
-/// The kinds of error: what each means, its number, and the name of its status in C.
+/// The kinds of error: the status of each in C, and what it means.
 macro_rules! kinds {
-    ($($(#[$doc:meta])* $kind:ident = $number:literal $name:literal,)*) => {
+    ($($kind:ident = $status:ident, $doc:literal;)*) => {
         /// The kinds of error; each has a status of its own in C, of the same number.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         #[repr(i32)]
         #[non_exhaustive]
         pub enum ErrorKind {
-            $($(#[$doc])* $kind = $number,)*
+            $(#[doc = $doc] $kind = libsplit_status::$status.0,)*
         }
 
-        /// The name of a status in C, NUL-terminated, by its number.
-        pub(crate) fn status_name(status: i32) -> &'static CStr {
+        /// The name of a status in C, NUL-terminated.
+        pub(crate) fn status_name(status: libsplit_status) -> &'static str {
             match status {
-                0 => c"LIBSPLIT_STATUS_OK",
-                $($number => $name,)*
-                _ => c"LIBSPLIT_STATUS_UNKNOWN",
+                libsplit_status::OK => "LIBSPLIT_STATUS_OK\0",
+                $(libsplit_status::$status => concat!("LIBSPLIT_STATUS_", stringify!($status), "\0"),)*
+                _ => "LIBSPLIT_STATUS_UNKNOWN\0",
             }
         }
 
         #[cfg(test)]
-        const NAMES: &[(&str, &CStr)] = &[$((stringify!($kind), $name)),*];
+        const NAMES: &[(&str, &str)] = &[$((stringify!($kind), stringify!($status))),*];
     };
 }
 
@@ -107,8 +105,7 @@ macro_rules! rules {
                 }
             }
 
-            /// The output that the error is about; `None` when it concerns the input, the parameters or
-            /// the executor.
+            /// The output that the error is about; `None` when it concerns the input, the parameters or the executor.
             #[must_use]
             #[allow(unused_variables)]
             pub fn output_index(&self) -> Option<usize> {
@@ -156,54 +153,30 @@ impl fmt::Display for Error {
 }
 
 kinds! {
-    /// A pointer that is needed is NULL.
-    Null = 1 c"LIBSPLIT_STATUS_ERROR_NULL",
-    /// A descriptor, shape or strides pointer is not aligned for its type.
-    Alignment = 2 c"LIBSPLIT_STATUS_ERROR_ALIGNMENT",
-    /// A `struct_size` that no version of the library knows, or a tail that is not zero.
-    StructSize = 3 c"LIBSPLIT_STATUS_ERROR_STRUCT_SIZE",
-    /// No such operator.
-    Operator = 4 c"LIBSPLIT_STATUS_ERROR_OPERATOR",
-    /// No version of the operator at this opset.
-    Opset = 5 c"LIBSPLIT_STATUS_ERROR_OPSET",
-    /// A flag that this version does not know.
-    Flags = 6 c"LIBSPLIT_STATUS_ERROR_FLAGS",
-    /// No such element type, or one that the operator version does not allow.
-    DType = 7 c"LIBSPLIT_STATUS_ERROR_DTYPE",
-    /// A rank below 1 or above 64.
-    Rank = 8 c"LIBSPLIT_STATUS_ERROR_RANK",
-    /// An axis outside [-rank, rank-1].
-    Axis = 9 c"LIBSPLIT_STATUS_ERROR_AXIS",
-    /// An extent that is negative, or unknown where it must be known.
-    Shape = 10 c"LIBSPLIT_STATUS_ERROR_SHAPE",
-    /// Lengths that are absent, refused, or of the wrong rank or type.
-    Split = 11 c"LIBSPLIT_STATUS_ERROR_SPLIT",
-    /// Lengths or a number of parts that do not fit the extent of the axis.
-    SplitSizes = 12 c"LIBSPLIT_STATUS_ERROR_SPLIT_SIZES",
-    /// A number of outputs that is not the operator's.
-    NumOutputs = 13 c"LIBSPLIT_STATUS_ERROR_NUM_OUTPUTS",
-    /// Too little room in an output's shape or strides.
-    Capacity = 14 c"LIBSPLIT_STATUS_ERROR_CAPACITY",
-    /// Strides that collide, or that this call cannot serve.
-    Strides = 15 c"LIBSPLIT_STATUS_ERROR_STRIDES",
-    /// A bit offset that does not suit the element type.
-    BitOffset = 16 c"LIBSPLIT_STATUS_ERROR_BIT_OFFSET",
-    /// Fewer bytes than the tensor reaches over.
-    DataBytes = 17 c"LIBSPLIT_STATUS_ERROR_DATA_BYTES",
-    /// Numbers too large for 63 bits.
-    Overflow = 18 c"LIBSPLIT_STATUS_ERROR_OVERFLOW",
-    /// Memory that is written overlaps memory that is read or written elsewhere.
-    Overlap = 19 c"LIBSPLIT_STATUS_ERROR_OVERLAP",
-    /// An output's rank, type or shape is not what the operator gives.
-    Output = 20 c"LIBSPLIT_STATUS_ERROR_OUTPUT",
-    /// The number of outputs depends on an extent or length that is not known yet.
-    Unknown = 21 c"LIBSPLIT_STATUS_ERROR_UNKNOWN",
-    /// The caller's `parallel_for` failed or did not run every task.
-    Executor = 22 c"LIBSPLIT_STATUS_ERROR_EXECUTOR",
-    /// A bug in libsplit.
-    Internal = 23 c"LIBSPLIT_STATUS_ERROR_INTERNAL",
-    /// Memory that is no plan of this library, or a plan for other numbers.
-    Plan = 24 c"LIBSPLIT_STATUS_ERROR_PLAN",
+    Null = ERROR_NULL, "A pointer that is needed is NULL.";
+    Alignment = ERROR_ALIGNMENT, "A descriptor, shape or strides pointer is not aligned for its type.";
+    StructSize = ERROR_STRUCT_SIZE, "A `struct_size` that no version of the library knows, or a tail that is not zero.";
+    Operator = ERROR_OPERATOR, "No such operator.";
+    Opset = ERROR_OPSET, "No version of the operator at this opset.";
+    Flags = ERROR_FLAGS, "A flag that this version does not know.";
+    DType = ERROR_DTYPE, "No such element type, or one that the operator version does not allow.";
+    Rank = ERROR_RANK, "A rank below 1 or above 64.";
+    Axis = ERROR_AXIS, "An axis outside [-rank, rank-1].";
+    Shape = ERROR_SHAPE, "An extent that is negative, or unknown where it must be known.";
+    Split = ERROR_SPLIT, "Lengths that are absent, refused, or of the wrong rank or type.";
+    SplitSizes = ERROR_SPLIT_SIZES, "Lengths or a number of parts that do not fit the extent of the axis.";
+    NumOutputs = ERROR_NUM_OUTPUTS, "A number of outputs that is not the operator's.";
+    Capacity = ERROR_CAPACITY, "Too little room in an output's shape or strides.";
+    Strides = ERROR_STRIDES, "Strides that collide, or that this call cannot serve.";
+    BitOffset = ERROR_BIT_OFFSET, "A bit offset that does not suit the element type.";
+    DataBytes = ERROR_DATA_BYTES, "Fewer bytes than the tensor reaches over.";
+    Overflow = ERROR_OVERFLOW, "Numbers too large for 63 bits.";
+    Overlap = ERROR_OVERLAP, "Memory that is written overlaps memory that is read or written elsewhere.";
+    Output = ERROR_OUTPUT, "An output's rank, type or shape is not what the operator gives.";
+    Unknown = ERROR_UNKNOWN, "The number of outputs depends on an extent or length that is not known yet.";
+    Executor = ERROR_EXECUTOR, "The caller's `parallel_for` failed or did not run every task.";
+    Internal = ERROR_INTERNAL, "A bug in libsplit.";
+    Plan = ERROR_PLAN, "Memory that is no plan of this library, or a plan for other numbers.";
 }
 
 rules! { w;
@@ -377,7 +350,7 @@ mod tests {
     #[test]
     fn a_kind_and_its_status_go_by_one_name() {
         for (kind, status) in super::NAMES {
-            let name = status.to_str().unwrap().strip_prefix("LIBSPLIT_STATUS_ERROR_").unwrap();
+            let name = status.strip_prefix("ERROR_").unwrap();
             assert_eq!(kind.to_uppercase(), name.replace('_', ""));
         }
     }

@@ -1,7 +1,5 @@
 //! The shape of the input as the split axis divides it.
 
-#![forbid(unsafe_code)]
-
 use crate::dtype::DType;
 use crate::error::{number, Error};
 use crate::rules::split_to_sequence::drops_axis;
@@ -10,7 +8,6 @@ use crate::shape::{self, bytes_of_bits, usize_of, DIM_UNKNOWN, MAX_RANK};
 use crate::tensor::Tensor;
 use crate::words::Argument;
 
-/// The shape of the input as the split axis divides it.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)] // plans hold it
 pub(crate) struct Geometry<'a> {
@@ -25,8 +22,7 @@ pub(crate) struct Geometry<'a> {
     pub elements: i64,
     /// Number of elements in one step along the axis: the product of the extents inward of it.
     pub inner: i64,
-    /// The product of the extents outward of the axis; unknown if one of them, or one inward of the axis, is
-    /// unknown.
+    /// The product of the extents outward of the axis; unknown if any extent but that of the axis is.
     pub outer: i64,
     /// Bits of all elements of one step along the axis; 0 if an extent of another axis is unknown.
     pub step_bits: i64,
@@ -137,8 +133,7 @@ impl<'a> Geometry<'a> {
     }
 }
 
-/// Returns why a shape has no geometry: the first of its extents from the right that is not allowed, the axis, or its
-/// size.
+/// Returns why a shape has no geometry: the last of its extents that is not allowed, the axis, or its size.
 #[cold]
 #[inline(never)]
 fn refusal(shape: &[i64], axis: i64, lowest: i64) -> Error {
@@ -151,10 +146,8 @@ fn refusal(shape: &[i64], axis: i64, lowest: i64) -> Error {
     }
 }
 
-/// Returns the products of all extents, of those inward of an axis, and of those outward of it, where an unknown extent
-/// counts as 1, and the least extent. The product of those outward is unknown if an extent of another axis is. Returns
-/// `None` if the bits of all elements cannot be numbered by 63 bits, also if an extent of 0 means that there are none,
-/// because then strides could not be numbered either.
+/// Returns [`Geometry`]'s `elements`, `inner` and `outer`, and the least extent. Returns `None` if 63 bits cannot number
+/// the bits of all elements, even if an extent of 0 means that there are none: strides could not be numbered either.
 #[inline(always)] // once in the library
 pub(crate) fn counts(
     outward: &[i64],
@@ -212,6 +205,7 @@ pub(crate) struct Placed {
 
 impl<'a> Place<'a> {
     /// Describes an input whose layout has been checked.
+    #[inline]
     pub(crate) fn new(geometry: &Geometry<'a>, input: &Tensor<'a>) -> Self {
         let has_elements = geometry.elements > 0;
         // Strides of a tensor without elements mean nothing, so its views are packed.

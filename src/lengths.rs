@@ -1,6 +1,8 @@
 //! The operator's lengths: a scalar or list of any type that some version allows.
 
 use crate::dtype::DType;
+use crate::error::number;
+use crate::math::isize_of;
 use core::marker::PhantomData;
 
 /// A borrowed lengths tensor of rank 0 or 1. Built safely from slices and numbers, or by the C
@@ -55,13 +57,9 @@ impl<'a> Lengths<'a> {
     /// A list, one entry a piece.
     #[must_use]
     pub fn list<T: Length>(lengths: &'a [T]) -> Self {
-        // A slice holds at most isize::MAX bytes.
-        #[allow(clippy::cast_possible_wrap)]
-        let len = lengths.len() as i64;
+        let (data, len) = (lengths.as_ptr().cast(), Some(number(lengths.len())));
         // SAFETY: a slice, which is borrowed for as long.
-        let list = unsafe {
-            Self::from_raw(lengths.as_ptr().cast(), 0, T::DTYPE.bits().into(), Some(len), T::DTYPE)
-        };
+        let list = unsafe { Self::from_raw(data, 0, T::DTYPE.bits().into(), len, T::DTYPE) };
         Self { are_rust_integers: T::DTYPE.is_integer(), ..list }
     }
 
@@ -120,38 +118,22 @@ impl<'a> Lengths<'a> {
     pub(crate) fn value(&self, index: i64) -> Option<i64> {
         debug_assert!(index >= 0 && index < self.count && self.is_known());
         let bits = self.bit_offset.wrapping_add(index.wrapping_mul(self.bit_stride));
-        // Lengths lie in memory, so their offset in bytes fits.
-        #[allow(clippy::cast_possible_truncation)]
-        let at = self.data.wrapping_offset((bits >> 3) as isize);
-        converted(self.dtype, at, bits & 7)
+        converted(self.dtype, self.data.wrapping_offset(isize_of(bits >> 3)), bits & 7)
     }
 }
 
-impl<'a, T: Length> From<&'a [T]> for Lengths<'a> {
-    fn from(lengths: &'a [T]) -> Self {
-        Self::list(lengths)
-    }
+macro_rules! from_lists {
+    ($($list:ty $(, $generic:ident: $type:ty)?;)*) => {$(
+        impl<'a, T: Length, $(const $generic: $type)?> From<&'a $list> for Lengths<'a> {
+            fn from(lengths: &'a $list) -> Self {
+                Self::list(lengths)
+            }
+        }
+    )*};
 }
-
-impl<'a, T: Length, const N: usize> From<&'a [T; N]> for Lengths<'a> {
-    fn from(lengths: &'a [T; N]) -> Self {
-        Self::list(lengths)
-    }
-}
-
+from_lists! { [T]; [T; N], N: usize; }
 #[cfg(all(feature = "alloc", not(feature = "capi")))]
-impl<'a, T: Length> From<&'a alloc::vec::Vec<T>> for Lengths<'a> {
-    fn from(lengths: &'a alloc::vec::Vec<T>) -> Self {
-        Self::list(lengths)
-    }
-}
-
-#[cfg(all(feature = "alloc", not(feature = "capi")))]
-impl<'a, T: Length> From<&'a alloc::boxed::Box<[T]>> for Lengths<'a> {
-    fn from(lengths: &'a alloc::boxed::Box<[T]>) -> Self {
-        Self::list(lengths)
-    }
-}
+from_lists! { alloc::vec::Vec<T>; alloc::boxed::Box<[T]>; }
 
 /// Returns the entry at an address as [`Lengths::value`] does. `shift` is where it begins in its first byte.
 #[inline(never)] // once in the library

@@ -1,5 +1,4 @@
-//! The tensor Split of ONNX and OpenVINO: every version, every element type, as zero-copy views
-//! or as copies.
+//! The tensor Split of ONNX and OpenVINO: every version, every element type, as zero-copy views or as copies.
 //!
 //! libsplit is a C library that happens to be written in Rust: `include/libsplit.h` is its
 //! manual, and [`ffi`] its boundary. This is the same core for Rust callers. Choose an
@@ -45,6 +44,8 @@
 //! | `tensor.rs`, `shape.rs`, `span.rs`, `math.rs` | tensors in memory, and checked arithmetic on them |
 
 #![cfg_attr(not(test), no_std)]
+// Only where raw pointers are read or passed on, and where bytes move.
+#![deny(unsafe_code)]
 // Numbers from callers must never panic; see tests for what does.
 #![cfg_attr(
     not(test),
@@ -58,15 +59,19 @@ extern crate std;
 
 #[cfg(all(feature = "alloc", not(feature = "capi")))]
 mod api;
+#[allow(unsafe_code)]
 mod copy;
 mod dtype;
 mod error;
+#[allow(unsafe_code)]
 pub mod ffi;
 mod geometry;
+#[allow(unsafe_code)]
 mod lengths;
 mod math;
 mod operator;
 mod overlap;
+#[allow(unsafe_code)]
 mod parts;
 mod pieces;
 mod rules;
@@ -101,5 +106,6 @@ fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
 /// Builds that keep checks, and the core library as it comes for other CPUs, keep the tables that unwinding would take,
 /// and these name it. Nothing unwinds.
 #[cfg(all(feature = "capi", not(test), any(debug_assertions, not(target_arch = "x86_64"))))]
+#[allow(unsafe_code)]
 #[unsafe(no_mangle)]
 extern "C" fn rust_eh_personality() {}

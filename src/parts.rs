@@ -6,6 +6,7 @@ use crate::pieces::{Piece, PieceIter, Pieces};
 use crate::shape::{self, usize_of};
 use crate::span::Span;
 use crate::tensor::{byte_reach, Reach};
+use crate::words::Argument;
 use core::marker::PhantomData;
 use core::ops::Range;
 use core::slice;
@@ -153,8 +154,7 @@ pub(crate) struct Transfer<'a> {
 }
 
 impl Transfer<'_> {
-    /// Returns the memory that a piece is copied to, from the lowest byte to the highest. It is empty if nothing is
-    /// copied.
+    /// Returns the memory that a piece is copied to. It is empty if nothing is copied.
     #[inline]
     pub(crate) fn written(&self, index: usize) -> Span {
         let Some(part) = self.parts.get(index) else { return Span::default() };
@@ -164,7 +164,8 @@ impl Transfer<'_> {
             None => Some(Reach { low: 0, bytes: self.geometry.output_bytes(part.len) }),
         };
         // All outputs have been found to lie within the address space.
-        reach.and_then(|reach| reach.at(part.target)).unwrap_or_default()
+        let place = |reach: Reach| reach.place(part.target, Argument::Output(index)).ok();
+        reach.and_then(place).unwrap_or_default()
     }
 
     /// Returns the extent and the stride of every axis of an output; `None` if it is packed.

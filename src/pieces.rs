@@ -1,7 +1,5 @@
 //! The pieces of a split.
 
-#![forbid(unsafe_code)]
-
 use crate::lengths::Lengths;
 use crate::shape::usize_of;
 use core::ops::Range;

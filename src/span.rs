@@ -1,7 +1,5 @@
 //! Ranges of addresses.
 
-#![forbid(unsafe_code)]
-
 /// The bytes from `start` up to `end`, which is one past the highest.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Span {

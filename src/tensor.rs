@@ -1,7 +1,4 @@
-//! A tensor as a caller describes it, and the checks that its numbers must pass before anything is
-//! touched.
-
-#![forbid(unsafe_code)]
+//! A tensor as a caller describes it, and the checks that its numbers must pass before anything is touched.
 
 use crate::dtype::DType;
 use crate::error::{number, Error};
@@ -9,8 +6,7 @@ use crate::shape::{self, bytes_of_bits};
 use crate::span::Span;
 use crate::words::{Argument, Field};
 
-/// A tensor as a caller describes it. Its extents are known and not negative; everything else is
-/// still to be checked by [`Tensor::reach`] and [`Reach::place`].
+/// Its extents are known and not negative; everything else is still to be checked by [`Tensor::span`].
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Tensor<'a> {
     /// Address of element [0, …, 0].
@@ -74,17 +70,16 @@ impl Tensor<'_> {
     /// Returns what a tensor of `count` elements, at least one, reaches over.
     #[inline(always)]
     pub(crate) fn reach(&self, count: i64, argument: Argument) -> Result<Reach, Error> {
-        if self.strides.is_none() && self.bit_offset == 0 {
+        let bits = self.dtype.bits();
+        match (self.strides, self.bit_offset) {
             // All bits have been found to have numbers.
-            let bits = count.wrapping_mul(self.dtype.bits().into());
-            return Ok(Reach { low: 0, bytes: bytes_of_bits(bits) });
+            (None, 0) => {
+                Ok(Reach { low: 0, bytes: bytes_of_bits(count.wrapping_mul(bits.into())) })
+            }
+            (None, bit_offset) => byte_reach(0, count - 1, bits, bit_offset.into())
+                .ok_or(Error::TooManyElements { argument }),
+            (Some(_), _) => self.strided_reach(argument),
         }
-        let end = count - 1;
-        if self.strides.is_none() {
-            let reach = byte_reach(0, end, self.dtype.bits(), self.bit_offset.into());
-            return reach.ok_or(Error::TooManyElements { argument });
-        }
-        self.strided_reach(argument)
     }
 
     /// Returns what a tensor with strides and elements reaches over.
@@ -134,18 +129,14 @@ impl Reach {
     /// Returns the addresses of a tensor whose element [0, …, 0] is at `data`.
     #[inline(always)]
     pub(crate) fn place(self, data: *const u8, argument: Argument) -> Result<Span, Error> {
-        self.at(data).ok_or(Error::AddressOverflow { argument })
-    }
-
-    /// As [`Reach::place`], but returns `None` past the end of the address space.
-    #[inline(always)]
-    pub(crate) fn at(self, data: *const u8) -> Option<Span> {
-        let start = match self.low {
-            0 => data as usize,
-            low => (data as usize).checked_add_signed(isize::try_from(low).ok()?)?,
+        let span = || {
+            let start = match self.low {
+                0 => data as usize,
+                low => (data as usize).checked_add_signed(isize::try_from(low).ok()?)?,
+            };
+            Some(Span { start, end: start.checked_add(usize::try_from(self.bytes).ok()?)? })
         };
-        let end = start.checked_add(usize::try_from(self.bytes).ok()?)?;
-        Some(Span { start, end })
+        span().ok_or(Error::AddressOverflow { argument })
     }
 }
 

@@ -1,7 +1,5 @@
 //! The names that messages use: a table with a column for each door through which calls come.
 
-#![forbid(unsafe_code)]
-
 use core::fmt;
 
 /// The words of all doors: what each word means, and then what it is at each door, in this order.

@@ -1,7 +1,5 @@
 //! The feature `ndarray`: array views as inputs, and pieces as array views.
 
-#![forbid(unsafe_code)]
-
 use super::element::Element;
 use super::view::View;
 use crate::error::{number, Error};

@@ -87,9 +87,8 @@ impl<T: Element> Plan<T> {
     /// own slice, packed.
     ///
     /// # Errors
-    /// [`Error::SliceLen`] if an output does not have exactly as many elements as its piece, or if the
-    /// input is too short; [`Error::PlanOutputs`] if the number of outputs is wrong. Nothing is
-    /// written in these cases.
+    /// [`Error::SliceLen`] if an output does not have exactly as many elements as its piece, or if the input is too
+    /// short; [`Error::PlanOutputs`] if the number of outputs is wrong. Nothing is written in these cases.
     pub fn copy(&self, input: &[T], outputs: &mut [&mut [T]]) -> Result<(), Error> {
         // SAFETY: exclusive borrows.
         unsafe { self.copy_on(input, outputs.iter_mut().map(|output| &raw mut **output), None) }

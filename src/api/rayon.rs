@@ -1,7 +1,5 @@
 //! The feature `rayon`: runs copies on rayon's threads.
 
-#![forbid(unsafe_code)]
-
 use crate::copy::Executor;
 
 /// An executor that uses the current rayon pool: the global one, or that of `ThreadPool::install`.

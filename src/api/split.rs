@@ -64,8 +64,7 @@ impl<'a> Split<'a> {
         Self(request, None)
     }
 
-    /// Makes a split into pieces of length 1, without the axis: SplitToSequence without lengths,
-    /// with `keepdims` 0.
+    /// Makes a split into pieces of length 1, without the axis: SplitToSequence without lengths, with `keepdims` 0.
     ///
     /// ```
     /// use libsplit::{Split, View};
@@ -122,7 +121,7 @@ impl<'a> Split<'a> {
     /// Lets an executor run large copies, except those of plans. Without one, they run on the calling thread.
     ///
     /// ```
-    /// use libsplit::{Executor, Operator, Split, View, ViewMut};
+    /// use libsplit::{Executor, Operator, Split, View};
     ///
     /// struct Threads;
     ///
@@ -141,23 +140,16 @@ impl<'a> Split<'a> {
     /// }
     ///
     /// let data: Vec<u64> = (0..100_000).collect();
-    /// let (mut even, mut odd) = (vec![0; 50_000], vec![0; 50_000]);
-    /// Split::new(Operator::OpenVinoSplit1).axis(1).num_outputs(2).executor(&Threads).copy(
-    ///     &View::packed(&data, &[50_000, 2])?,
-    ///     &mut [
-    ///         ViewMut::packed(&mut even, &[50_000, 1])?,
-    ///         ViewMut::packed(&mut odd, &[50_000, 1])?,
-    ///     ],
-    /// )?;
-    /// assert_eq!((even[7], odd[49_999]), (14, 99_999));
+    /// let split = Split::new(Operator::OpenVinoSplit1).axis(1).num_outputs(2).executor(&Threads);
+    /// let columns = split.to_vecs(&View::packed(&data, &[50_000, 2])?)?;
+    /// assert_eq!((columns[0][7], columns[1][49_999]), (14, 99_999));
     /// # Ok::<(), libsplit::Error>(())
     /// ```
     pub fn executor(self, executor: &'a dyn Executor) -> Self {
         Self(self.0, Some(executor))
     }
 
-    /// Returns the number of outputs for an input of this shape. Extents may be
-    /// [`DIM_UNKNOWN`](crate::DIM_UNKNOWN).
+    /// Returns the number of outputs for an input of this shape. Extents may be [`DIM_UNKNOWN`](crate::DIM_UNKNOWN).
     ///
     /// # Errors
     /// Those of `libsplit_count`: everything that the operator's rules refuse.

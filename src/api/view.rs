@@ -91,10 +91,8 @@ fn check_shape<T: Element>(shape: &[i64]) -> Result<i64, Error> {
         let (expected, actual) = (number(MAX_RANK), number(shape.len()));
         return Err(Error::Rank { argument: Argument::Input, expected, actual });
     }
-    for (axis, &actual) in shape.iter().enumerate() {
-        if actual < 0 {
-            return Err(Error::ExtentNegative { axis, expected: 0, actual });
-        }
+    if let Some((axis, &actual)) = shape.iter().enumerate().find(|(_, extent)| **extent < 0) {
+        return Err(Error::ExtentNegative { axis, expected: 0, actual });
     }
     let too_many = Error::TooManyElements { argument: Argument::Input };
     let [count, ..] = geometry::counts(shape, 1, &[], T::DTYPE).ok_or(too_many)?;
@@ -120,8 +118,7 @@ impl<'a, T: Element> View<'a, T> {
         Ok(Self { data, layout: Layout::packed::<T>(data.len(), shape)? })
     }
 
-    /// Makes a tensor whose element [0, …, 0] is `data[offset]`. Strides are in elements, and may be
-    /// negative or 0.
+    /// Makes a tensor whose element [0, …, 0] is `data[offset]`. Strides are in elements, and may be negative or 0.
     ///
     /// ```
     /// // A matrix of 2 rows and 3 columns, seen transposed and with its rows reversed.
@@ -183,8 +180,7 @@ impl<'a, T: Element> View<'a, T> {
         self.layout.offset
     }
 
-    /// Returns the slice that the view borrows. With offset, shape and strides, that is all that
-    /// other libraries need.
+    /// Returns the slice that the view borrows. With offset, shape and strides, that is all that other libraries need.
     #[must_use]
     pub fn data(&self) -> &'a [T] {
         self.data
@@ -198,9 +194,8 @@ impl<'a, T: Element> View<'a, T> {
     }
 
     pub(crate) fn tensor(&self) -> Tensor<'_> {
-        let data = self.layout.first(self.data.as_ptr().cast_mut()).cast();
-        let strides = Some(&*self.layout.strides);
-        Tensor { strides, ..Tensor::packed(data, T::DTYPE, &self.layout.shape) }
+        let (data, strides) = (self.as_ptr().cast_mut().cast(), Some(self.strides()));
+        Tensor { strides, ..Tensor::packed(data, T::DTYPE, self.shape()) }
     }
 }
 
@@ -213,8 +208,7 @@ impl<'a, T: Element> ViewMut<'a, T> {
         Self::packed_uninit(as_uninit(data), shape)
     }
 
-    /// Like [`ViewMut::packed`], but over uninitialised memory. A copy that succeeds initialises all
-    /// of it.
+    /// Like [`ViewMut::packed`], but over uninitialised memory. A copy that succeeds initialises all of it.
     ///
     /// ```
     /// use libsplit::{Operator, Split, View, ViewMut};
@@ -240,8 +234,7 @@ impl<'a, T: Element> ViewMut<'a, T> {
         Ok(Self { data, layout })
     }
 
-    /// Makes a tensor whose element [0, …, 0] is `data[offset]`. Strides are in elements, and may be
-    /// negative.
+    /// Makes a tensor whose element [0, …, 0] is `data[offset]`. Strides are in elements, and may be negative.
     ///
     /// # Errors
     /// Those of [`View::strided`]. The copy checks that no two elements share a place.
@@ -299,12 +292,11 @@ pub(crate) fn descriptor(
     let rank = i32::try_from(shape.len()).unwrap_or(i32::MAX);
     libsplit_tensor {
         data: data.cast(),
-        data_bytes: 0,
         shape: shape.as_mut_ptr(),
         strides: strides.map_or(null_mut(), <[i64]>::as_mut_ptr),
         rank,
         capacity: rank,
         dtype: libsplit_dtype(dtype as i32),
-        bit_offset: 0,
+        ..libsplit_tensor::ZERO
     }
 }

@@ -1,7 +1,5 @@
 //! Copying a whole view, for Rust callers: a split into one piece.
 
-#![forbid(unsafe_code)]
-
 use super::element::Element;
 use super::split::Split;
 use super::view::{View, ViewMut};

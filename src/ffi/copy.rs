@@ -1,5 +1,5 @@
 //! Copies: each output is checked by itself, then all of them against each other and against everything that is read,
-//! and then bytes move.
+//! and then bytes move. For everything unsafe here: promises 1 and 2 of [`super`].
 
 use super::executor::Pool;
 use super::parse::{self, arrays, is_unwanted, tensor_of, ParsedCall};
@@ -40,9 +40,6 @@ pub unsafe fn copy(
 
 impl ParsedCall<'_> {
     /// Makes a parsed copy. Outputs that overlap what is read are refused.
-    ///
-    /// # Safety
-    /// Promises 1 and 2, for what the call's input and the outputs describe.
     pub(crate) unsafe fn copy(
         &self,
         outputs: &[libsplit_tensor],
@@ -81,9 +78,6 @@ impl ParsedCall<'_> {
     }
 
     /// Checks each output of a copy by itself. Returns `None` if one is not plain, or not above or below all others.
-    ///
-    /// # Safety
-    /// Promises 1 and 2.
     #[inline(never)] // for its registers
     unsafe fn check_each(&self, outputs: &[libsplit_tensor]) -> Option<Written> {
         let Self { geometry, pieces, .. } = self;
@@ -113,9 +107,6 @@ impl ParsedCall<'_> {
     }
 
     /// Checks each output as [`ParsedCall::check_each`] does, whatever it is, and says what is wrong with it.
-    ///
-    /// # Safety
-    /// Promises 1 and 2.
     #[cold]
     #[inline(never)]
     unsafe fn check_each_closely(&self, outputs: &[libsplit_tensor]) -> Result<Written, Error> {
@@ -197,8 +188,7 @@ pub(super) struct Written {
     pub trail: Trail,
     /// The hull of all shapes and strides.
     arrays: Span,
-    /// Whether the arrays of each output lie above or below all outputs before it, and its elements above or below all
-    /// arrays.
+    /// Whether [`Written::is_clear_of`] was true of each output.
     pub is_clear: bool,
     pub are_packed: bool,
     /// Bytes of all outputs, as if they were packed.
@@ -228,8 +218,7 @@ impl Written {
         self.arrays = self.arrays.hull(arrays);
         if bytes > 0 {
             self.trail.push(span);
-            // All pieces together are as large as the input, which is addressable, apart from bits that fill up their
-            // last bytes.
+            // All pieces together are as large as the input, which is addressable, but for bits in their last bytes.
             self.bytes = self.bytes.wrapping_add(usize_of(bytes));
         }
     }
@@ -237,9 +226,6 @@ impl Written {
 
 /// Returns whether an output is a packed tensor of the right type and shape that is large enough, as most are. For one
 /// without axes, it may return `false`.
-///
-/// # Safety
-/// Promises 1 and 2.
 #[inline(always)] // in the loop over outputs
 unsafe fn is_plain(
     geometry: &Geometry<'_>,
@@ -266,9 +252,6 @@ unsafe fn is_plain(
 /// Checks everything about an output except its address: that type, rank and extents are the operator's, that no two
 /// elements share an address, and that as much memory is there as it reaches over. Returns `None` if the output is not
 /// wanted.
-///
-/// # Safety
-/// Promises 1 and 2.
 #[inline(never)] // once in the library
 pub(super) unsafe fn check_output(
     geometry: &Geometry<'_>,
@@ -324,7 +307,7 @@ pub(super) unsafe fn check_output(
 }
 
 /// Checks that no output overlaps the input, another output, anything else that is read, or the `array` of descriptors
-/// or addresses. `trail` has seen the spans of all outputs.
+/// or addresses. `trail` has seen all outputs.
 #[inline]
 pub(super) fn check_apart(
     transfer: &Transfer<'_>,
@@ -394,7 +377,7 @@ fn check_input(transfer: &Transfer<'_>, input: Span, budget: &mut usize) -> Resu
     let lattice = match transfer.strides {
         Some(strides) if !geometry.dtype.is_sub_byte() => {
             let mut dims = geometry.shape.iter().copied().zip(strides.iter().copied());
-            Lattice::strided(input, transfer.element_bytes(), &mut dims)
+            Lattice::strided(input, (geometry.dtype.bits() / 8).into(), &mut dims)
         }
         _ => Lattice::whole(input),
     };
@@ -426,17 +409,13 @@ impl Spans for Transfer<'_> {
     }
 }
 
-impl Transfer<'_> {
-    fn element_bytes(&self) -> i64 {
-        i64::from(self.geometry.dtype.bits() / 8)
-    }
-}
-
 impl Tensors for Transfer<'_> {
     fn lattice(&self, index: usize) -> Lattice {
         let span = self.written(index);
         match self.parts.get(index).as_ref().and_then(|part| self.output_dims(part)) {
-            Some(mut dims) => Lattice::strided(span, self.element_bytes(), &mut dims),
+            Some(mut dims) => {
+                Lattice::strided(span, (self.geometry.dtype.bits() / 8).into(), &mut dims)
+            }
             None => Lattice::whole(span),
         }
     }

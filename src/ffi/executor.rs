@@ -10,17 +10,14 @@ use crate::span::Span;
 use crate::words::{Argument, Field};
 use core::ffi::c_void;
 
-/// The caller's thread pool.
 pub(super) struct Pool(libsplit_executor);
 
 // SAFETY: `pool` is only handed back to the caller, on the calling thread.
 unsafe impl Sync for Pool {}
 
 impl Pool {
-    /// Returns the executor, if there is one, and stores in `span` where its structure lies.
-    ///
-    /// # Safety
-    /// Promise 1, also of its `parallel_for`: that it does what its type says.
+    /// Returns the executor, if there is one, and stores in `span` where its structure lies. Promise 1 must hold, also
+    /// of its `parallel_for`: that it does what its type says.
     pub(super) unsafe fn parse(
         executor: *const libsplit_executor,
         span: &mut Span,
@@ -42,10 +39,8 @@ impl Pool {
 
 impl Executor for Pool {
     fn max_tasks(&self) -> usize {
-        match self.0.parallel_for {
-            Some(_) => usize::try_from(self.0.max_tasks).unwrap_or(usize::MAX),
-            None => 1,
-        }
+        let most = usize::try_from(self.0.max_tasks).unwrap_or(usize::MAX);
+        self.0.parallel_for.map_or(1, |_| most)
     }
 
     fn streaming(&self) -> Streaming {
@@ -67,11 +62,9 @@ impl Executor for Pool {
         // A wide pointer does not fit into void*, but a pointer to one does.
         let context = core::ptr::from_ref(&task).cast_mut().cast();
         // SAFETY: `context` outlives the call, by whose end every task has returned.
-        let code = unsafe { parallel_for(self.0.pool, Some(run_task), context, count) };
-        if code == 0 {
-            Ok(())
-        } else {
-            Err(code)
+        match unsafe { parallel_for(self.0.pool, Some(run_task), context, count) } {
+            0 => Ok(()),
+            code => Err(code),
         }
     }
 }

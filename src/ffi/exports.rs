@@ -4,7 +4,6 @@
 //! As the head of `libsplit.h` says for all of them: every pointer must be NULL or valid for what its structure or the
 //! description of the function says, throughout the call.
 
-#![allow(clippy::missing_safety_doc)] // said above
 // Promises 1 and 3 are the callers'; there is nothing else to say of each function.
 #![allow(unsafe_op_in_unsafe_fn)]
 
@@ -36,7 +35,7 @@ pub extern "C" fn libsplit_version_string() -> *const c_char {
 /// number is not a status.
 #[cfg_attr(feature = "capi", unsafe(no_mangle))]
 pub extern "C" fn libsplit_status_name(status: libsplit_status) -> *const c_char {
-    status_name(status.0).as_ptr()
+    status_name(status).as_ptr().cast()
 }
 
 /// Returns the name of an element type in ONNX TensorProto.DataType, such as "FLOAT16"; "UNDEFINED" if

@@ -1,4 +1,5 @@
-//! `count`, `infer` and `view`: all outputs are checked, and then they are filled in.
+//! `count`, `infer` and `view`: all outputs are checked, and then they are filled in. For everything unsafe here:
+//! promises 1 and 2 of [`super`].
 
 use super::parse::{self, array_span, arrays, checked, checked_field, is_unwanted, ParsedCall};
 use super::types::{libsplit_dtype, libsplit_error, libsplit_params, libsplit_tensor};
@@ -45,7 +46,7 @@ pub unsafe fn infer(
         let call = ParsedCall::parse(input, params, given, true, error, &mut room)?;
         let geometry = &{ call.geometry };
         let given = parse::descriptors(outputs, num_outputs)?;
-        Arrays { call, outputs: given, place: None }.check()?;
+        check_arrays(call, given, None)?;
         if geometry.extent == DIM_UNKNOWN || usize::BITS < i64::BITS {
             check_sizes(call)?;
         }
@@ -78,7 +79,7 @@ pub unsafe fn view(
         input.span(geometry.elements, Argument::Input)?;
         let place = Place::new(geometry, input);
         let given = parse::descriptors(outputs, num_outputs)?;
-        Arrays { call, outputs: given, place: Some(&place) }.check()?;
+        check_arrays(call, given, Some(&place))?;
         for piece in pieces.iter() {
             let output = outputs.add(piece.index);
             if !is_unwanted(&*output) {
@@ -94,12 +95,9 @@ pub unsafe fn view(
     Ok(())
 }
 
-/// Writes rank, dtype, shape and, if the output has an array for them, strides of an output of `len` steps. The strides
-/// are the given ones, or else those of a packed tensor of the input's shape with `extent` on the split axis, as far as
-/// extents are known.
-///
-/// # Safety
-/// Promise 1; the output must have been checked.
+/// Writes rank, dtype, shape and, if there is an array for them, strides of an output of `len` steps, which must have
+/// been checked. The strides are the given ones, or else those of a packed tensor of the input's shape with `extent` on
+/// the split axis, as far as extents are known.
 unsafe fn fill(
     geometry: &Geometry<'_>,
     len: i64,
@@ -155,120 +153,109 @@ fn check_sizes(call: &ParsedCall<'_>) -> Result<(), Error> {
     }
 }
 
-/// The arrays that are filled in: shapes, and strides. A view has a place in the input.
-struct Arrays<'a> {
-    call: &'a ParsedCall<'a>,
-    outputs: &'a [libsplit_tensor],
-    place: Option<&'a Place<'a>>,
+/// Checks that every wanted output has an array for its shape that is long enough, and one for its strides or, if it is
+/// to be a view in a place, a packed piece. Checks that these arrays overlap nothing else in use, nor each other.
+#[inline(never)] // for its registers
+fn check_arrays(
+    call: &ParsedCall<'_>,
+    outputs: &[libsplit_tensor],
+    place: Option<&Place<'_>>,
+) -> Result<(), Error> {
+    let (rank, descriptors) = (call.geometry.output_rank(), Span::of_slice(outputs));
+    // Most callers keep all shapes together and all strides, or both of each output. Either way, each array lies
+    // above or below the descriptors, all shapes before it, and all strides.
+    let (mut shapes, mut all_strides) = (Span::NOWHERE, Span::NOWHERE);
+    for (index, output) in outputs.iter().enumerate() {
+        if is_unwanted(output) {
+            continue;
+        }
+        if output.shape.is_null()
+            || !output.shape.is_aligned()
+            || !output.strides.is_aligned()
+            || output.capacity < rank_number(rank)
+        {
+            return check_closely(call, outputs, place);
+        }
+        let is_clear = |span: Span, shapes| {
+            [descriptors, shapes, all_strides].into_iter().all(|other| span.is_apart(other))
+        };
+        let shape = Span::of_array(output.shape, rank);
+        if !is_clear(shape, shapes) {
+            return check_closely(call, outputs, place);
+        }
+        shapes = shapes.hull(shape);
+        if output.strides.is_null() {
+            if !is_packed(call, index, place) {
+                return check_closely(call, outputs, place);
+            }
+        } else {
+            let strides = Span::of_array(output.strides, rank);
+            if !is_clear(strides, shapes) {
+                return check_closely(call, outputs, place);
+            }
+            all_strides = all_strides.hull(strides);
+        }
+    }
+    if call.reads.under(shapes.hull(all_strides).hull(descriptors)).is_some() {
+        return check_closely(call, outputs, place);
+    }
+    Ok(())
 }
 
-impl Arrays<'_> {
-    /// Checks that every wanted output has an array for its shape that is long enough, and one for its strides or, if
-    /// it is to be a view, a packed piece. Checks that these arrays overlap nothing else that is in use, nor each other.
-    #[inline]
-    fn check(&self) -> Result<(), Error> {
-        let hull = self.hull_in_order();
-        if hull.is_some_and(|hull| self.call.reads.under(hull).is_none()) {
-            return Ok(());
-        }
-        self.check_closely(hull)
-    }
+/// Returns whether a piece is packed where it lies, if it is to be a view.
+fn is_packed(call: &ParsedCall<'_>, index: usize, place: Option<&Place<'_>>) -> bool {
+    place.is_none_or(|place| place.is_packed(&call.geometry, call.pieces.length(index)))
+}
 
-    /// Returns the hull of all arrays and descriptors if they are right and in order: most callers keep all shapes
-    /// together and all strides, or both of each output. Either way, each array lies above or below the descriptors, all
-    /// shapes before it, and all strides.
-    #[inline(never)] // for its registers
-    fn hull_in_order(&self) -> Option<Span> {
-        let &Self { call, outputs, .. } = self;
-        let (rank, descriptors) = (call.geometry.output_rank(), Span::of_slice(outputs));
-        let (mut shapes, mut all_strides) = (Span::NOWHERE, Span::NOWHERE);
-        for (index, output) in outputs.iter().enumerate() {
-            if is_unwanted(output) {
-                continue;
-            }
-            if output.shape.is_null()
-                || !output.shape.is_aligned()
-                || !output.strides.is_aligned()
-                || output.capacity < rank_number(rank)
-            {
-                return None;
-            }
-            let is_clear = |span: Span, shapes| {
-                [descriptors, shapes, all_strides].into_iter().all(|other| span.is_apart(other))
-            };
-            let shape = Span::of_array(output.shape, rank);
-            if !is_clear(shape, shapes) {
-                return None;
-            }
-            shapes = shapes.hull(shape);
-            if output.strides.is_null() {
-                if !self.is_packed(index) {
-                    return None;
-                }
-            } else {
-                let strides = Span::of_array(output.strides, rank);
-                if !is_clear(strides, shapes) {
-                    return None;
-                }
-                all_strides = all_strides.hull(strides);
+/// Does what [`check_arrays`] does, whatever the arrays are.
+#[cold]
+#[inline(never)]
+fn check_closely(
+    call: &ParsedCall<'_>,
+    outputs: &[libsplit_tensor],
+    place: Option<&Place<'_>>,
+) -> Result<(), Error> {
+    let (rank, mut hull) = (call.geometry.output_rank(), Span::NOWHERE);
+    for (output, tensor) in outputs.iter().enumerate() {
+        if is_unwanted(tensor) {
+            continue;
+        }
+        if tensor.capacity < rank_number(rank) {
+            let (expected, actual) = (number(rank), tensor.capacity.into());
+            return Err(Error::Capacity { output, expected, actual });
+        }
+        let argument = Argument::Output(output);
+        if rank > 0 {
+            checked_field(tensor.shape, argument, Field::Shape)?;
+            if !tensor.strides.is_null() {
+                checked_field(tensor.strides, argument, Field::Strides)?;
             }
         }
-        Some(shapes.hull(all_strides).hull(descriptors))
+        if tensor.strides.is_null() && !is_packed(call, output, place) {
+            return Err(Error::ViewNotPacked { output });
+        }
+        hull = arrays(tensor, rank).into_iter().fold(hull, Span::hull);
     }
-
-    /// Returns whether a piece is packed where it lies, if it is to be a view.
-    fn is_packed(&self, index: usize) -> bool {
-        let Self { call, place, .. } = self;
-        place.is_none_or(|place| place.is_packed(&call.geometry, call.pieces.length(index)))
+    let (reads, descriptors) = (&call.reads, Span::of_slice(outputs));
+    if let Some(other) = reads.under(descriptors) {
+        return Err(Error::ArrayOverlap { argument: Argument::Outputs, other });
     }
-
-    /// Does what [`Arrays::check`] does, whatever the arrays are. If they are in order, their hull has been found.
-    #[cold]
-    #[inline(never)]
-    fn check_closely(&self, found: Option<Span>) -> Result<(), Error> {
-        let &Self { call, outputs, .. } = self;
-        let (rank, mut hull) = (call.geometry.output_rank(), found.unwrap_or(Span::NOWHERE));
-        for (output, tensor) in
-            outputs.iter().enumerate().filter(|(_, tensor)| !is_unwanted(tensor))
-        {
-            if tensor.capacity < rank_number(rank) {
-                let (expected, actual) = (number(rank), tensor.capacity.into());
-                return Err(Error::Capacity { output, expected, actual });
-            }
-            let argument = Argument::Output(output);
-            if rank > 0 {
-                checked_field(tensor.shape, argument, Field::Shape)?;
-                if !tensor.strides.is_null() {
-                    checked_field(tensor.strides, argument, Field::Strides)?;
-                }
-                let [shape, strides] = arrays(tensor, rank);
-                hull = hull.hull(shape).hull(strides);
-            }
-            if tensor.strides.is_null() && !self.is_packed(output) {
-                return Err(Error::ViewNotPacked { output });
-            }
-        }
-        let (reads, descriptors) = (&call.reads, Span::of_slice(outputs));
-        if let Some(other) = reads.under(descriptors) {
-            return Err(Error::ArrayOverlap { argument: Argument::Outputs, other });
-        }
-        let span = |at: usize| array_span(outputs, at, rank);
-        let spans = Numbered(outputs.len().saturating_mul(2), &span);
-        let clash = |at: usize, other| {
-            Err(Error::DescriptorOverlap {
-                output: at / 2,
-                field: if at.is_multiple_of(2) { Field::Shape } else { Field::Strides },
-                other,
-            })
-        };
-        if let Some((at, owner)) = reads.first_under(&spans, hull, descriptors) {
-            let lies_over = |one| Span::of_slice(slice::from_ref(one)).intersects(span(at));
-            let descriptor = || outputs.iter().position(lies_over).map(Argument::Output);
-            return clash(at, owner.or_else(descriptor).unwrap_or(Argument::Outputs));
-        }
-        match found.map_or_else(|| first_meeting::<dyn Spans>(&spans), |_| None) {
-            None => Ok(()),
-            Some((at, other)) => clash(at, Argument::Output(other / 2)),
-        }
+    let span = |at: usize| array_span(outputs, at, rank);
+    let spans = Numbered(outputs.len().saturating_mul(2), &span);
+    let clash = |at: usize, other| {
+        Err(Error::DescriptorOverlap {
+            output: at / 2,
+            field: if at.is_multiple_of(2) { Field::Shape } else { Field::Strides },
+            other,
+        })
+    };
+    if let Some((at, owner)) = reads.first_under(&spans, hull, descriptors) {
+        let lies_over = |one| Span::of_slice(slice::from_ref(one)).intersects(span(at));
+        let descriptor = || outputs.iter().position(lies_over).map(Argument::Output);
+        return clash(at, owner.or_else(descriptor).unwrap_or(Argument::Outputs));
+    }
+    match first_meeting::<dyn Spans>(&spans) {
+        None => Ok(()),
+        Some((at, other)) => clash(at, Argument::Output(other / 2)),
     }
 }

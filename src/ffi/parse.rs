@@ -1,6 +1,6 @@
 //! Raw pointers in, checked borrows out. Everything that C hands over passes through here, once.
 //!
-//! Promises are those of [`super`].
+//! For everything unsafe here: promises 1 and 2 of [`super`].
 
 use super::reads::Reads;
 use super::types::{
@@ -46,9 +46,6 @@ impl ParsedCall<'_> {
     /// Parses a call and plans its split. The result is written to `room` part by part, because it is large. `outputs`
     /// is the number of outputs that the caller gave. If extents may be unknown, the strides do not matter. `error`
     /// counts as memory that is read.
-    ///
-    /// # Safety
-    /// Promise 1.
     #[inline(never)] // once in the library
     pub(super) unsafe fn parse(
         input: *const libsplit_tensor,
@@ -125,9 +122,6 @@ pub(super) fn check_flags(argument: Argument, flags: u32, known: u32) -> Result<
 }
 
 /// Returns the lengths, and where their elements lie, if they are a list of int64 without strides, as most are.
-///
-/// # Safety
-/// Promise 1.
 #[inline(always)] // it is too large to return cheaply
 unsafe fn plain_lengths<'a>(split: &libsplit_tensor) -> Option<(Lengths<'a>, Span)> {
     let (start, shape) = (split.data as usize, split.shape);
@@ -156,9 +150,6 @@ unsafe fn plain_lengths<'a>(split: &libsplit_tensor) -> Option<(Lengths<'a>, Spa
 }
 
 /// Returns the lengths, and where their elements lie.
-///
-/// # Safety
-/// Promise 1.
 #[inline(never)]
 unsafe fn lengths_of<'a>(split: &libsplit_tensor) -> Result<(Lengths<'a>, Span), Error> {
     let argument = Argument::Lengths;
@@ -185,9 +176,6 @@ unsafe fn lengths_of<'a>(split: &libsplit_tensor) -> Result<(Lengths<'a>, Span),
 }
 
 /// Returns a tensor after a check of its type, rank and arrays; without its strides if these do not matter.
-///
-/// # Safety
-/// Promise 1.
 #[inline(always)]
 pub(super) unsafe fn tensor_of<'a>(
     tensor: &libsplit_tensor,
@@ -308,9 +296,6 @@ pub(super) unsafe fn versioned<T: Copy>(
 }
 
 /// Returns the output descriptors. Checks that memory can hold so many.
-///
-/// # Safety
-/// Promises 1 and 2.
 #[inline]
 pub(super) unsafe fn descriptors<'a>(
     outputs: *const libsplit_tensor,

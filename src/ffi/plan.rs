@@ -8,7 +8,7 @@
 //! | records | one an output | where the piece lies in the input, and what its output reaches over |
 //! | output strides | rank an output | of outputs that are not packed |
 //!
-//! Promises are those of [`super`].
+//! For everything unsafe here: promises 1 to 3 of [`super`].
 
 // Places within a plan are aligned; numbers have been checked to fit.
 #![allow(clippy::cast_ptr_alignment, clippy::cast_possible_truncation)]
@@ -137,9 +137,6 @@ pub unsafe fn plan_init(
 }
 
 /// Makes a plan of a call. Without outputs, all of them are wanted and packed.
-///
-/// # Safety
-/// Promises 1 and 2; `plan` must be valid for `plan_size` bytes.
 pub(crate) unsafe fn make(
     plan: *mut libsplit_plan,
     plan_size: usize,
@@ -249,8 +246,6 @@ pub(crate) struct Planned<'a> {
 }
 
 impl<'a> Planned<'a> {
-    /// # Safety
-    /// Promises 1 and 3.
     #[inline]
     unsafe fn read(plan: *const libsplit_plan) -> Result<Self, Error> {
         let place = checked(plan.cast::<u64>(), Argument::Plan)?;
@@ -264,9 +259,6 @@ impl<'a> Planned<'a> {
     }
 
     /// Reads a plan. Checks that it was made for this number of outputs.
-    ///
-    /// # Safety
-    /// As [`Planned::read`].
     #[inline]
     pub(crate) unsafe fn for_outputs(
         plan: *const libsplit_plan,
@@ -345,9 +337,6 @@ impl<'a> Planned<'a> {
     }
 
     /// Makes the copy. Outputs that overlap what is read are refused.
-    ///
-    /// # Safety
-    /// As [`super::libsplit_plan_copy`].
     pub(crate) unsafe fn copy(
         &self,
         input: *const u8,
@@ -436,18 +425,14 @@ pub unsafe fn plan_view(
 }
 
 /// Writes a description of a plan. Returns the length of the whole text, or 0 if this is not a plan.
-///
-/// # Safety
-/// Promises 1 and 3; `buffer` must be NULL or valid for `size` bytes.
 pub(crate) unsafe fn describe(plan: *const libsplit_plan, buffer: *mut u8, size: usize) -> usize {
     // SAFETY: promises 1 and 3.
     let Ok(planned) = (unsafe { Planned::read(plan) }) else { return 0 };
-    let size = if buffer.is_null() { 0 } else { size.min(isize::MAX.unsigned_abs()) };
-    let mut nothing = [];
-    let room = match size {
-        0 => &mut nothing,
+    let room: &mut [u8] = if buffer.is_null() {
+        &mut []
+    } else {
         // SAFETY: as many bytes are there; nobody else has them.
-        _ => unsafe { slice::from_raw_parts_mut(buffer, size) },
+        unsafe { slice::from_raw_parts_mut(buffer, size.min(isize::MAX.unsigned_abs())) }
     };
     let (somewhere, split) = (NonNull::dangling().as_ptr(), planned.split());
     // SAFETY: the same pointer for all outputs, as no address matters.

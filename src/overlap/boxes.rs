@@ -8,8 +8,6 @@
 //! place. The address without its step along the axis that is left, and after it the interval on that axis, then give
 //! each output a span, and two outputs meet exactly if these spans do.
 
-#![forbid(unsafe_code)]
-
 use super::lattice::{Lattice, MAX_AXES};
 use super::spans::{filled, Spans};
 use super::Tensors;

@@ -1,8 +1,6 @@
 //! Memory as a map of cells, with a bit for each that says whether it is taken. If all spans begin at boundaries
 //! between cells, two of them meet if they have a cell in common, and their order does not matter.
 
-#![forbid(unsafe_code)]
-
 use super::order::{with_table, SMALL};
 use super::spans::Spans;
 use crate::span::Span;

@@ -5,8 +5,6 @@
 //! layouts that people use, that leaves hardly more than one step for each axis; where it would take too long, the
 //! search gives up and says so.
 
-#![forbid(unsafe_code)]
-
 use crate::error::number;
 use crate::math::gcd;
 use crate::shape::usize_of;

@@ -14,13 +14,11 @@
 //!    ([`grid`]). Otherwise they are visited in the order of their addresses ([`order`]), each of them compared
 //!    with the one that reaches furthest so far. Packed outputs and arrays fill their spans, so this decides.
 //! 3. **Boxes in one tensor** ([`boxes`]). Strided outputs may lie in each other's gaps: columns of a matrix, tiles of a
-//!    picture, channels of pixels, slices along any axis, with or without padding. They have their strides in
-//!    common, so dividing addresses by the strides gives coordinates, in which each output is a box. If the boxes
-//!    lie in the cells of a regular grid, except along one axis, each gets a span, and the second test decides. The
-//!    number and the order of boxes do not matter.
+//!    picture, channels of pixels, slices along any axis, with or without padding. By the strides that they have in
+//!    common, each is a box, which gets a span of its own if it lies in a cell of a regular grid except along one axis.
+//!    The second test then decides.
 //! 4. **Pairs** ([`lattice`]). Other strided outputs are visited in the order of their addresses, and those whose spans
-//!    meet are compared two at a time: a search along the axes of both looks for a byte that belongs to both, whatever
-//!    their strides. A strided input is compared with outputs in the same way.
+//!    meet are compared two at a time, whatever their strides. A strided input is compared with outputs in the same way.
 //!
 //! # What is refused
 //!
@@ -33,10 +31,7 @@
 //! # How much work it is
 //!
 //! Each test looks at every output a few times, except that visiting spans in order takes a pass over all of them for
-//! every 3,000 or so. Spans are visited only if they are in no order and on average more than 32 units apart, where a
-//! unit is a byte, or whatever all their addresses are multiples of. A million of them take one or two seconds.
-
-#![forbid(unsafe_code)]
+//! every 3,000 or so. Spans are visited only if they are in no order and too far apart for the map.
 
 mod boxes;
 mod grid;
@@ -78,7 +73,7 @@ pub(crate) trait Tensors: Spans {
     fn lattice(&self, index: usize) -> Lattice;
 }
 
-/// If more outputs reach over one address, they are not compared pair by pair.
+/// If more outputs reach over one address, they are not compared.
 const MOST_OPEN: usize = 64;
 
 /// Two outputs that meet, or that could not be shown to be apart.

@@ -2,8 +2,6 @@
 //! pass over the spans collects, in a small table, those that begin in the next window of memory. It takes about as
 //! many passes as tables can be filled.
 
-#![forbid(unsafe_code)]
-
 use super::spans::{filled, Spans};
 use crate::math::div;
 use crate::span::Span;

@@ -1,7 +1,5 @@
 //! Decides whether any two spans of memory meet. They have numbers, and may be in any order.
 
-#![forbid(unsafe_code)]
-
 use super::grid::Grid;
 use super::order::in_order;
 use super::Trail;

@@ -1,13 +1,11 @@
-//! Equal parts: ONNX Split without lengths, and OpenVINO Split.
-//!
-//! Only in Split-18 may the last part be smaller. It and OpenVINO's Split name the number of parts (`num_outputs`,
-//! `num_splits`); the older versions of ONNX make as many as the node has outputs.
+//! Equal parts: ONNX Split without lengths, and OpenVINO Split. [`EqualParts`] says how many they are.
 
-use super::{div_ceil, Request};
+use super::{div_ceil, Request, MAX_OUTPUTS};
 use crate::error::{number, Error};
 use crate::operator::EqualParts;
 use crate::pieces::Pieces;
 use crate::shape::DIM_UNKNOWN;
+use crate::words::Argument;
 
 /// Makes as many equal parts as the request asks for.
 pub(super) fn pieces<'a>(
@@ -30,7 +28,14 @@ pub(super) fn pieces<'a>(
         }
         (actual, _, _) => return Err(Error::NumOutputsNegative { expected: 1, actual }),
     };
-    request.check_parts(count)?;
+    if count > MAX_OUTPUTS {
+        let (argument, actual) = match request.outputs {
+            Some(given) if request.num_outputs == 0 => (Argument::Given, given),
+            Some(_) | None => (Argument::Parts, usize::try_from(count).unwrap_or(usize::MAX)),
+        };
+        return Err(Error::TooManyOutputs { argument, expected: MAX_OUTPUTS, actual });
+    }
+    request.check_count(count)?;
     if extent == DIM_UNKNOWN {
         return request.unknown(count);
     }

@@ -1,8 +1,5 @@
 //! The rules of the operators, which turn parameters and the extent of the axis into pieces.
-//!
-//! Three files: equal parts, a list of lengths, and the chunks of SplitToSequence.
 
-#![forbid(unsafe_code)]
 // As in `operator.rs`.
 #![deny(clippy::wildcard_enum_match_arm, clippy::match_wildcard_for_single_variants)]
 
@@ -16,7 +13,6 @@ use crate::lengths::Lengths;
 use crate::operator::{EqualParts, Operator, Rules};
 use crate::pieces::Pieces;
 use crate::shape::DIM_UNKNOWN;
-use crate::words::Argument;
 
 /// What the caller asks of an operator, apart from the input.
 #[derive(Debug, Clone, Copy)]
@@ -52,7 +48,11 @@ impl<'a> Request<'a> {
                     return Err(Error::LengthsAndNumOutputs { operator, expected: 0, actual });
                 }
                 Rules::Split(_) | Rules::Sequence | Rules::Variadic => {
-                    self.check_type_of(lengths, dtype)?;
+                    let (is_taken, expected) = operator.takes_lengths(lengths.dtype, dtype);
+                    if !is_taken && !lengths.are_rust_integers {
+                        let actual = lengths.dtype;
+                        return Err(Error::LengthsDType { operator, actual, expected });
+                    }
                 }
             }
             if lengths.len() == Some(0) && matches!(rules, Rules::Split(_)) {
@@ -72,20 +72,9 @@ impl<'a> Request<'a> {
         equal_parts::pieces(self, equal, extent)
     }
 
-    /// Checks that the lengths are of a type that the operator takes.
-    #[inline(always)] // so that a request need not lie in memory
-    fn check_type_of(&self, lengths: &Lengths<'_>, input: DType) -> Result<(), Error> {
-        let (operator, actual) = (self.operator, lengths.dtype);
-        let (is_taken, expected) = operator.takes_lengths(actual, input);
-        if is_taken || lengths.are_rust_integers {
-            return Ok(());
-        }
-        Err(Error::LengthsDType { operator, actual, expected })
-    }
-
     /// Checks that the number of outputs that were given, and `num_outputs` if there is one, agree with `count`. This
     /// comes before any loop over the pieces, so that absurd numbers are refused at once.
-    #[inline(always)] // as above
+    #[inline(always)] // so that a request need not lie in memory
     fn check_count(&self, count: i64) -> Result<(), Error> {
         let operator = self.operator;
         if self.num_outputs != 0 && self.num_outputs != count {
@@ -97,19 +86,6 @@ impl<'a> Request<'a> {
             }
             Some(_) | None => Ok(()),
         }
-    }
-
-    /// Checks a number of equal parts, which has a limit.
-    #[inline]
-    fn check_parts(&self, count: i64) -> Result<(), Error> {
-        if count <= MAX_OUTPUTS {
-            return self.check_count(count);
-        }
-        let (argument, actual) = match self.outputs {
-            Some(given) if self.num_outputs == 0 => (Argument::Given, given),
-            Some(_) | None => (Argument::Parts, usize::try_from(count).unwrap_or(usize::MAX)),
-        };
-        Err(Error::TooManyOutputs { argument, expected: MAX_OUTPUTS, actual })
     }
 
     /// Makes pieces of unknown lengths, if these are allowed.

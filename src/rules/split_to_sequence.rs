@@ -1,8 +1,7 @@
 //! ONNX SplitToSequence, versions 11 and 24.
 //!
 //! The rank of the lengths decides. A scalar is the length of every piece, except that the last may be smaller. A list
-//! has one entry for each piece. Without lengths every piece has length 1, and loses the axis if `keepdims` is 0 (see
-//! [`drops_axis`]). The number of pieces follows from that.
+//! has one entry for each piece. Without lengths every piece has length 1, and may lose the axis ([`drops_axis`]).
 
 use super::{div_ceil, Request};
 use crate::error::Error;
