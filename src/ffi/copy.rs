@@ -1,5 +1,8 @@
 //! Copies: each output is checked by itself, then all of them against each other and against everything that is read,
-//! and then bytes move. For everything unsafe here: promises 1 and 2 of [`super`].
+//! and then bytes move.
+//!
+//! # Safety
+//! For everything unsafe here: promises 1 and 2 of [`super`].
 
 use super::executor::Pool;
 use super::parse::{self, arrays, is_unwanted, tensor_of, ParsedCall};

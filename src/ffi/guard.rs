@@ -1,5 +1,7 @@
-//! The guard around every fallible function, which reports how a call ended: as a status, and in detail. For everything
-//! unsafe here: promises 1 and 4 of [`super`].
+//! The guard around every fallible function, which reports how a call ended: as a status, and in detail.
+//!
+//! # Safety
+//! For everything unsafe here: promises 1 and 4 of [`super`].
 
 use super::parse::{FIRST_ERROR, MESSAGE};
 use super::types::{libsplit_error, libsplit_status};

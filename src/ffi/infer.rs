@@ -1,5 +1,7 @@
-//! `count`, `infer` and `view`: all outputs are checked, and then they are filled in. For everything unsafe here:
-//! promises 1 and 2 of [`super`].
+//! `count`, `infer` and `view`: all outputs are checked, and then they are filled in.
+//!
+//! # Safety
+//! For everything unsafe here: promises 1 and 2 of [`super`].
 
 use super::parse::{self, array_span, arrays, checked, checked_field, is_unwanted, ParsedCall};
 use super::types::{libsplit_dtype, libsplit_error, libsplit_params, libsplit_tensor};

@@ -1,5 +1,6 @@
 //! Raw pointers in, checked borrows out. Everything that C hands over passes through here, once.
 //!
+//! # Safety
 //! For everything unsafe here: promises 1 and 2 of [`super`].
 
 use super::reads::Reads;

@@ -8,6 +8,7 @@
 //! | records | one an output | where the piece lies in the input, and what its output reaches over |
 //! | output strides | rank an output | of outputs that are not packed |
 //!
+//! # Safety
 //! For everything unsafe here: promises 1 to 3 of [`super`].
 
 // Places within a plan are aligned; numbers have been checked to fit.
@@ -137,6 +138,9 @@ pub unsafe fn plan_init(
 }
 
 /// Makes a plan of a call. Without outputs, all of them are wanted and packed.
+///
+/// # Safety
+/// As the module says; `plan` must be valid for `plan_size` bytes.
 pub(crate) unsafe fn make(
     plan: *mut libsplit_plan,
     plan_size: usize,
@@ -425,6 +429,9 @@ pub unsafe fn plan_view(
 }
 
 /// Writes a description of a plan. Returns the length of the whole text, or 0 if this is not a plan.
+///
+/// # Safety
+/// As the module says; `buffer` must be NULL or valid for `size` bytes.
 pub(crate) unsafe fn describe(plan: *const libsplit_plan, buffer: *mut u8, size: usize) -> usize {
     // SAFETY: promises 1 and 3.
     let Ok(planned) = (unsafe { Planned::read(plan) }) else { return 0 };
