@@ -609,6 +609,26 @@ static void test_past_the_caches(void) {
     }
 }
 
+/* Planes that lie apart, of every length, so that some turn or move of every loop ends where a page
+ * does. */
+static void test_every_length(void) {
+    int64_t apart = 16 * (int64_t)page;
+    for (int64_t n = 1024; n < 1024 + 130; n++) {
+        struct job job = {.what = "planes into pixels", .rank = 2, .dtype = LIBSPLIT_DTYPE_UINT8};
+        memcpy(job.shape, (int64_t[]){n, 3, 0}, sizeof job.shape);
+        memcpy(job.strides, (int64_t[]){1, apart, 0}, sizeof job.strides);
+        cut(&job, 0, 1, 1);
+        check(job);
+        job.what = "a piece of each plane";
+        job.rank = 3;
+        int64_t run = n - 1023;
+        memcpy(job.shape, (int64_t[]){40, 3, run}, sizeof job.shape);
+        memcpy(job.strides, (int64_t[]){run, apart, 1}, sizeof job.strides);
+        cut(&job, 1, 3, 1);
+        check(job);
+    }
+}
+
 /* A read of one byte in a hole is noticed, and nothing is if there is none. */
 static void test_the_measure(void) {
     CHECK_CASE("a page that nobody should touch");
@@ -634,5 +654,6 @@ int main(void) {
     test_small();
     test_full_pages();
     test_past_the_caches();
+    test_every_length();
     CHECK_DONE();
 }

@@ -6,7 +6,7 @@ use crate::shape::{self, bytes_of_bits};
 use crate::span::Span;
 use crate::words::{Argument, Field};
 
-/// Its extents are known and not negative; everything else is still to be checked by [`Tensor::span`].
+/// A tensor whose extents are known and not negative; everything else is still to be checked by [`Tensor::span`].
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Tensor<'a> {
     /// Address of element [0, …, 0].
@@ -85,7 +85,10 @@ impl Tensor<'_> {
     /// Returns what a tensor with strides and elements reaches over.
     #[inline(never)] // once in the library
     pub(crate) fn strided_reach(&self, argument: Argument) -> Result<Reach, Error> {
-        let elements = shape::reach(self.dims());
+        // The engine counts elements that share bytes as if each had one of its own.
+        let is_numbered = |at: i64| !self.dtype.is_sub_byte() || isize::try_from(at).is_ok();
+        let elements =
+            shape::reach(self.dims()).filter(|(low, high)| is_numbered(*low) && is_numbered(*high));
         let bytes = |(low, high)| byte_reach(low, high, self.dtype.bits(), self.bit_offset.into());
         elements.and_then(bytes).ok_or(Error::StridesOverflow { argument })
     }

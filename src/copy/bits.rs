@@ -18,9 +18,9 @@ use crate::parts::{Part, Transfer};
 use core::ops::Range;
 use core::ptr::null;
 
-/// A piece as rows of runs. All numbers are bits.
+/// A piece as rows of runs.
 struct Layout {
-    /// The axes outward of the row, which lead to its first run, counted in elements.
+    /// The axes outward of the row, which lead to its first run. Their steps are elements; those below are bits.
     rows: Nest,
     /// The extent of the innermost axis, bits from one run to the next, and bits of each.
     extent: i64,

@@ -43,7 +43,7 @@ pub(super) struct Kernels {
     /// By the power of two of a unit's bytes: through the caches, and past them by whole lines.
     /// They return how many rows they have done.
     tiles: [[Transpose; 2]; 5],
-    /// For elements that share bytes: runs of rows; and for those of 4 bits, and of 2, single ones and columns.
+    /// For elements that share bytes: runs; then single elements and columns, of 4 bits and of 2.
     pub pack_runs: unsafe fn(&Row, &mut Writer, Range<i64>),
     pub pack_single: [unsafe fn(&Row, *mut u8, i64, usize); 2],
     pub transpose_bits: [unsafe fn(&Columns, &mut Writer); 2],
@@ -183,7 +183,7 @@ macro_rules! bits {
         }
     };
 }
-// Few x86-64 CPUs have no other level.
+// x86-64 CPUs without AVX2 are too rare for loops of their own for known steps.
 bits!(portable_bits, cfg!(not(target_arch = "x86_64")), []);
 #[cfg(target_arch = "x86_64")]
 bits!(avx2_bits, true, [#[target_feature(enable = "avx2,bmi2")]]);

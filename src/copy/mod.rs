@@ -15,6 +15,7 @@
 //! | `runs.rs`, `stream.rs` | copy runs of bytes, through the caches and past them |
 //! | `program.rs`, `picks.rs`, `shuffle.rs` | arrange short units within registers |
 //! | `pick_words.rs` | does so for units of a few words |
+//! | `opaque.rs` | keeps compilers from unrolling loops, and unrolls them |
 //! | `tile.rs` | transposes |
 //! | **machines** | |
 //! | `vector.rs`, `neon.rs`, `avx2.rs`, `avx512.rs` | what kernels are written in, for each level of CPU features |
@@ -32,6 +33,9 @@
 //! | program, turn | the picks that arrange units within registers; one iteration of its loop |
 //! | line, lane | 64 bytes of the caches; 16 bytes of a register |
 //! | past the caches | with non-temporal stores of whole lines; a fence must follow the last one |
+//!
+//! # Safety
+//! For everything unsafe here: what is to be copied must be readable and writable, and written by nobody else.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -113,9 +117,6 @@ pub(crate) unsafe fn run(
 }
 
 /// Does what [`run`] does, for a machine that may differ from this one if this CPU has its level.
-///
-/// # Safety
-/// As [`run`].
 #[inline(never)]
 unsafe fn run_on(
     machine: Machine,

@@ -1,4 +1,7 @@
 //! Copies a piece in normal form: chooses the kernel that takes its innermost axes, and loops over the others.
+//!
+//! # Safety
+//! For everything unsafe here: what is to be copied must be readable and writable, and written by nobody else.
 
 #![allow(clippy::similar_names)] // one target, and targets
 
@@ -100,9 +103,6 @@ pub(super) struct Mover<'a> {
 
 impl Mover<'_> {
     /// Copies a piece, or part of one.
-    ///
-    /// # Safety
-    /// All its units must be readable and writable, and no two may be written to the same place.
     #[inline(never)]
     pub(super) unsafe fn copy(&mut self, nest: &mut Nest) {
         let Nest { source, target, unit, .. } = *nest;

@@ -12,7 +12,7 @@ use super::machine::{CHEAP_LINE, LOAD_COST, PICK_COST, STORE_COST};
 use super::picks::{take, Pick, Take};
 use super::shuffle::none;
 use super::vector::{Vector, LANE_BYTES, LINE_BYTES};
-use crate::math::{div, div_ceil};
+use crate::math::{div, div_ceil, div_rem};
 use core::mem::MaybeUninit;
 
 /// The most picks, windows and sets of a program, and the most registers of a turn.
@@ -60,7 +60,7 @@ pub(super) struct Register {
     /// Bytes from which a pick can choose; 0 if the level cannot pick.
     pub window: usize,
     pub from_two: bool,
-    /// The kernel that runs programs, past the caches if that is said, and a register is a line.
+    /// The kernel that runs programs; past the caches if the flag is set, which only registers of a line allow.
     pub shuffle: unsafe fn(&Groups<'_>, bool),
     pub take: Take,
 }
@@ -266,13 +266,15 @@ impl Program {
         let bytes = register.window.min(self.bytes());
         if units > 1 {
             let (step, window) = (group.apart.unsigned_abs(), register.window);
-            let (span, are_far) = (step * (units - 1) + unit, step >= window);
             // No window reaches from one group to the next.
-            if from.unsigned_abs() >= span + window {
-                let of_group = if are_far { units } else { div_ceil(span, window) };
+            if step >= unit && from.unsigned_abs() >= step * (units - 1) + unit + window {
+                let (whole, rest) = div_rem(window, step);
+                let of_group = div_ceil(group.bytes(), whole * unit + rest.min(unit));
                 return (registers * div(bytes, group.bytes()) * of_group).max(1);
             }
-            return if are_far { units.min(div(bytes, unit)).max(1) } else { 1 };
+            // At least half of the units in a register belong to one group.
+            let together = div_ceil(div(bytes, unit), 2);
+            return if step >= window { units.min(together).max(1) } else { 1 };
         }
         let (rows, from) = (div_ceil(bytes, unit), from.unsigned_abs());
         let beside = if apart == unit.cast_signed() { pieces } else { 1 };
@@ -291,10 +293,11 @@ impl Program {
     /// the limit. Most failures are detected before anything is filled.
     fn fill(&mut self, registers: usize, limit: usize) -> bool {
         let (windows, sets) = (self.least_windows(registers), div_ceil(self.registers, registers));
-        let all = self.pieces * self.registers;
-        let has_room =
-            windows <= most_windows(self.pieces * registers) && windows * all <= MAX_PICKS;
-        if !has_room || self.cost_of(windows * sets, self.picks_of(windows) * all, sets) >= limit {
+        // The last set may have fewer registers.
+        let full = div(self.registers, registers);
+        let (outputs, all) = (self.pieces * registers, self.pieces * registers * full);
+        let has_room = windows <= most_windows(outputs) && windows * all <= MAX_PICKS;
+        if !has_room || self.cost_of(windows * full, self.picks_of(windows) * all, sets) >= limit {
             return false;
         }
         (self.set_count, self.window_count, self.pick_count, self.high) = (0, 0, 0, 0);

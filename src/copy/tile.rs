@@ -212,7 +212,7 @@ unsafe fn wide_tile<V: Vector, const U: usize, const K: usize, const PAST: bool>
         for lane in 0..lanes {
             let made = transpose_squares::<V, U, K>(squares.add(lane * K).cast::<[V; K]>().read());
             put::<V, PAST>(&made, block, column + lane * K);
-            // No CPU prefetches for as many columns.
+            // CPUs do not prefetch for so many columns at a time.
             for number in 0..if PAST { 0 } else { K } {
                 let target = block.targets.as_ptr().add(column + lane * K + number).read();
                 V::prefetch_later(target.wrapping_add(block.at + 2 * LINE_BYTES));

@@ -16,8 +16,10 @@ pub(super) struct Pool(libsplit_executor);
 unsafe impl Sync for Pool {}
 
 impl Pool {
-    /// Returns the executor, if there is one, and stores in `span` where its structure lies. Promise 1 must hold, also
-    /// of its `parallel_for`: that it does what its type says.
+    /// Returns the executor, if there is one, and stores in `span` where its structure lies.
+    ///
+    /// # Safety
+    /// Promise 1 of [`super`], also of its `parallel_for`: that it does what its type says.
     pub(super) unsafe fn parse(
         executor: *const libsplit_executor,
         span: &mut Span,

@@ -14,9 +14,9 @@
 //!    ([`grid`]). Otherwise they are visited in the order of their addresses ([`order`]), each of them compared
 //!    with the one that reaches furthest so far. Packed outputs and arrays fill their spans, so this decides.
 //! 3. **Boxes in one tensor** ([`boxes`]). Strided outputs may lie in each other's gaps: columns of a matrix, tiles of a
-//!    picture, channels of pixels, slices along any axis, with or without padding. By the strides that they have in
-//!    common, each is a box, which gets a span of its own if it lies in a cell of a regular grid except along one axis.
-//!    The second test then decides.
+//!    picture, channels of pixels, slices along any axis, with or without padding. Divided by the strides that
+//!    they have in common, addresses are coordinates, in which each output is a box. If the boxes lie in the cells of a
+//!    regular grid, except along one axis, each gets a span, and the second test decides.
 //! 4. **Pairs** ([`lattice`]). Other strided outputs are visited in the order of their addresses, and those whose spans
 //!    meet are compared two at a time, whatever their strides. A strided input is compared with outputs in the same way.
 //!
