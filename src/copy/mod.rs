@@ -37,6 +37,9 @@
 //! # Safety
 //! For everything unsafe here: what is to be copied must be readable and writable, and written by nobody else.
 
+// Where there is only the portable level, nothing streams or transposes.
+#![cfg_attr(not(any(target_arch = "x86_64", target_arch = "aarch64")), allow(dead_code))]
+
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 #[cfg(all(target_arch = "x86_64", feature = "avx512"))]
@@ -72,7 +75,6 @@ mod stream;
 mod switch;
 #[cfg(test)]
 pub(crate) mod testing;
-#[cfg_attr(not(any(target_arch = "x86_64", target_arch = "aarch64")), allow(dead_code))]
 mod tile;
 mod vector;
 
