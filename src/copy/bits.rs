@@ -13,7 +13,7 @@ use super::bit_columns::{Columns, LEAST_COLUMNS};
 use super::bit_rows::{pack, Row, Source, Writer};
 use super::call::{Call, PAGE_BYTES};
 use super::nest::{Axis, Nest};
-use crate::math::div_rem_signed;
+use crate::math::{div, div_rem_signed};
 use crate::parts::{Part, Transfer};
 use core::ops::Range;
 use core::ptr::null;
@@ -27,8 +27,7 @@ struct Layout {
     step: i64,
     run: i64,
     size: i64,
-    /// Bits from the source to element [0, …, 0], and bits of the piece.
-    begin: i64,
+    /// Bits of the piece.
     total: i64,
 }
 
@@ -36,11 +35,12 @@ impl Layout {
     fn new(transfer: &Transfer<'_>, part: &Part) -> Self {
         let size = i64::from(transfer.geometry.dtype.bits());
         let mut rows = Nest::NONE;
-        rows.make(&Transfer { source: null(), ..*transfer }, part, None);
+        let source = null::<u8>().wrapping_add(div(transfer.bit_offset as usize, size as usize));
+        rows.make(&Transfer { source, ..*transfer }, part, None);
         let (total, run) = (rows.bytes() as i64 * size, rows.unit as i64 * size);
         let row = if rows.axes().is_empty() { Axis::ONE } else { rows.pop() };
         let (extent, step) = (row.extent as i64, (row.from as i64).wrapping_mul(size));
-        Self { rows, extent, step, run, size, begin: transfer.bit_offset.into(), total }
+        Self { rows, extent, step, run, size, total }
     }
 
     /// Returns the columns that begin with row `index` of the output, in up to `bits` bits, if they are worth
@@ -78,7 +78,7 @@ impl Layout {
     /// Returns the bits from the source to the first run of a row.
     fn row_begin(&self, row: i64) -> i64 {
         let element = self.rows.source_at(row as usize) as isize;
-        self.begin.wrapping_add((element as i64).wrapping_mul(self.size))
+        (element as i64).wrapping_mul(self.size)
     }
 }
 

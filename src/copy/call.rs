@@ -1,7 +1,4 @@
 //! What is decided once per call, and how runs are then moved, through the caches or past them.
-//!
-//! # Safety
-//! For everything unsafe here: what is to be copied must be readable and writable, and written by nobody else.
 
 use super::machine::{Machine, LEAST_PAST_BYTES, LEAST_STREAMED_BYTES};
 use super::parallel::{Executor, Streaming};

@@ -1,8 +1,5 @@
 //! Groups, and how they are made by a program: by turns through the caches or past them, and unit by unit at the ends,
 //! where turns would read what must not be read.
-//!
-//! # Safety
-//! For everything unsafe here: what is to be copied must be readable and writable, and written by nobody else.
 
 use super::call::{units_to_line, Call};
 use super::machine::BLOCK_BYTES;

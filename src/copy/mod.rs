@@ -35,7 +35,8 @@
 //! | past the caches | with non-temporal stores of whole lines; a fence must follow the last one |
 //!
 //! # Safety
-//! For everything unsafe here: what is to be copied must be readable and writable, and written by nobody else.
+//! For everything unsafe in these files, beside what each of them says: what is to be copied must be readable and
+//! writable, and written by nobody else.
 
 // Where there is only the portable level, nothing streams or transposes.
 #![cfg_attr(not(any(target_arch = "x86_64", target_arch = "aarch64")), allow(dead_code))]

@@ -1,7 +1,4 @@
 //! Copies a piece in normal form: chooses the kernel that takes its innermost axes, and loops over the others.
-//!
-//! # Safety
-//! For everything unsafe here: what is to be copied must be readable and writable, and written by nobody else.
 
 #![allow(clippy::similar_names)] // one target, and targets
 

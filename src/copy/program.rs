@@ -7,10 +7,9 @@
 //! from several places, they are registers that follow each other.
 
 use super::groups::Groups;
-use super::level::Kernels;
+use super::level::{kernels_of, Kernels, Level};
 use super::machine::{CHEAP_LINE, LOAD_COST, PICK_COST, STORE_COST};
-use super::picks::{take, Pick, Take};
-use super::shuffle::none;
+use super::picks::{Pick, Take};
 use super::vector::{Vector, LANE_BYTES, LINE_BYTES};
 use crate::math::{div, div_ceil, div_rem};
 use core::mem::MaybeUninit;
@@ -128,7 +127,7 @@ impl Program {
             picks: [const { MaybeUninit::uninit() }; MAX_PICKS],
             pick_count: 0,
             high: 0,
-            register: Register::of::<u128>(none, take),
+            register: kernels_of(Level::Portable).register,
             cost: 0,
         }
     }

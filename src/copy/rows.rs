@@ -3,9 +3,6 @@
 //!
 //! Neighbouring pieces of equal length form a band, which one kernel moves. Rows are taken in blocks that the
 //! first-level cache holds, band after band, so that each line of the input is fetched only once.
-//!
-//! # Safety
-//! For everything unsafe here: what is to be copied must be readable and writable, and written by nobody else.
 
 use super::call::{units_to_line, Call};
 use super::cost::{self, Costs, Method};

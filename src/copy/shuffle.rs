@@ -38,12 +38,6 @@ impl Groups<'_> {
     }
 }
 
-/// Does nothing, for levels that have no programs.
-///
-/// # Safety
-/// There are no requirements.
-pub(super) unsafe fn none(_: &Groups<'_>, _past: bool) {}
-
 /// Runs all turns for one set of the program, and then for the next, so that indices stay in registers. What the last
 /// register of a turn writes beyond the turn, the first one of the next turn writes again; so the last set goes first.
 /// Past the caches lines are sent in order, so there each set runs only a few turns at a time.

@@ -213,9 +213,12 @@ unsafe fn wide_tile<V: Vector, const U: usize, const K: usize, const PAST: bool>
             let made = transpose_squares::<V, U, K>(squares.add(lane * K).cast::<[V; K]>().read());
             put::<V, PAST>(&made, block, column + lane * K);
             // CPUs do not prefetch for so many columns at a time.
-            for number in 0..if PAST { 0 } else { K } {
-                let target = block.targets.as_ptr().add(column + lane * K + number).read();
-                V::prefetch_later(target.wrapping_add(block.at + 2 * LINE_BYTES));
+            if !PAST {
+                let targets = block.targets.as_ptr().add(column + lane * K);
+                for number in 0..K {
+                    let target = targets.add(number).read();
+                    V::prefetch_later(target.wrapping_add(block.at + 2 * LINE_BYTES));
+                }
             }
         }
     }

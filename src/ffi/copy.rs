@@ -414,11 +414,9 @@ impl Spans for Transfer<'_> {
 
 impl Tensors for Transfer<'_> {
     fn lattice(&self, index: usize) -> Lattice {
-        let span = self.written(index);
+        let (span, bits) = (self.written(index), self.geometry.dtype.bits());
         match self.parts.get(index).as_ref().and_then(|part| self.output_dims(part)) {
-            Some(mut dims) => {
-                Lattice::strided(span, (self.geometry.dtype.bits() / 8).into(), &mut dims)
-            }
+            Some(mut dims) => Lattice::strided(span, (bits / 8).into(), &mut dims),
             None => Lattice::whole(span),
         }
     }

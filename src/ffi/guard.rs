@@ -55,6 +55,7 @@ fn facts(reason: &Error) -> (libsplit_status, i32, (i64, i64)) {
     (libsplit_status(reason.kind() as i32), output, reason.numbers().unwrap_or((0, 0)))
 }
 
+/// Writes why a call was refused.
 #[cold]
 #[inline(never)]
 unsafe fn write_message(error: *mut libsplit_error, reason: &Error) {
