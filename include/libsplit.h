@@ -77,7 +77,7 @@
 #define LIBSPLIT_PARAMS_INIT(op, opset) \
     { sizeof(libsplit_params), (op), (opset), 0, NULL, 0, 1, 0 }
 #define LIBSPLIT_TENSOR_INIT { NULL, 0, NULL, NULL, 0, 0, 0, 0 }
-#define LIBSPLIT_ERROR_INIT { sizeof(libsplit_error), 0, -1, 0, 0, { 0 } }
+#define LIBSPLIT_ERROR_INIT { sizeof(libsplit_error), 0, -1, 0, 0, { 0 }, LIBSPLIT_WORDS_C }
 #define LIBSPLIT_EXECUTOR_INIT(parallel_for, pool) \
     { sizeof(libsplit_executor), (parallel_for), (pool), 0, 0 }
 
@@ -122,6 +122,26 @@
  * In libsplit_executor.flags: never bypass the caches, whatever the size.
  */
 #define LIBSPLIT_FLAG_NEVER_STREAM 4
+
+/**
+ * In libsplit_error.words: the message calls arguments by their names in this header.
+ */
+#define LIBSPLIT_WORDS_C 0
+
+/**
+ * As the classes of libsplit.hpp do.
+ */
+#define LIBSPLIT_WORDS_CPP 1
+
+/**
+ * As a node of an ONNX model does.
+ */
+#define LIBSPLIT_WORDS_ONNX 2
+
+/**
+ * As an operation of an OpenVINO model does.
+ */
+#define LIBSPLIT_WORDS_OPENVINO 3
 
 /**
  * A split that has been prepared once, to be run many times. It lives in memory that the caller
@@ -524,6 +544,11 @@ typedef struct libsplit_error {
    * people, and its wording may change.
    */
   char message[240];
+  /**
+   * Whose names the message uses for arguments, set by the caller: LIBSPLIT_WORDS_... Any other
+   * number means LIBSPLIT_WORDS_C, and so does a struct_size that does not include this field.
+   */
+  uint32_t words;
 } libsplit_error;
 
 /**

@@ -180,7 +180,7 @@ kinds! {
 }
 
 rules! { w;
-    ("{argument}{field} is NULL: point it to memory of your own")
+    ("{argument}{field} is {}: point it to memory of your own", w.null)
     Null: Null { argument: Argument, field: Field },
     ("{argument}{field} is not aligned to {expected} bytes (its address is {actual} past a multiple): use a properly declared variable")
     Alignment: Alignment { argument: Argument, field: Field; expected, actual },
@@ -190,7 +190,7 @@ rules! { w;
     StructSizeHuge: StructSize { argument: Argument, expected: i64, actual: usize },
     ("{argument} of {actual} bytes has non-zero ones past the {expected} this library knows: zero them, or update libsplit")
     NonZeroTail: StructSize { argument: Argument; expected, actual },
-    ("{} {actual} is not an operator: use one of LIBSPLIT_OP_* (1 to {expected})", w.operator)
+    ("params.op {actual} is not an operator: use one of LIBSPLIT_OP_* (1 to {expected})")
     OperatorUnknown: Operator { ; expected, actual },
     ("{} {actual}: {operator} begins at {expected}; pass the model's opset import", w.opset)
     Opset: Opset { operator: Name; expected, actual },
@@ -198,7 +198,7 @@ rules! { w;
     OpenVinoOpset: Opset { operator: Name; expected, actual },
     ("{argument}.flags {actual:#x} has unknown bits, known are {expected:#x}: clear the others")
     Flags: Flags { argument: Argument; expected, actual },
-    ("{argument}.dtype {actual} is not an element type: use one of LIBSPLIT_DTYPE_* (1 to {expected})")
+    ("{argument}.dtype {actual} is not an element type: use a number of ONNX TensorProto.DataType (1 to {expected})")
     DTypeUnknown: DType { argument: Argument; expected, actual },
     ("{}.dtype {dtype} is not allowed by {operator}: {remedy} allows it", w.input)
     DTypeNotAllowed: DType { dtype: DType, operator: Operator, remedy: Operator },
@@ -273,17 +273,17 @@ rules! { w;
     #[cfg(all(feature = "ndarray", not(feature = "capi")))]
     ("the array has gaps, in which others' elements may lie: pass the whole array, or its as_standard_layout()")
     ArrayGaps: Strides,
-    ("{}[{output}].strides is NULL (packed), but the view is not packed: give strides of capacity entries", w.outputs)
+    ("{}[{output}].strides is {} (packed), but the view is not packed: give strides of capacity entries", w.outputs, w.null)
     ViewNotPacked: Strides { output: usize },
     ("{}[{output}].strides[{axis}] is {actual}, but the axes of smaller strides reach over {expected} elements: elements would share an address; step over all of them", w.outputs)
     StridesCollide: Strides { output: usize, axis: usize; expected, actual },
-    ("{}[{output}].strides are not packed: 4-bit and 2-bit outputs must be; pass NULL strides", w.outputs)
+    ("{}[{output}].strides are not packed: 4-bit and 2-bit outputs must be; give it packed memory", w.outputs)
     SubByteStrides: Strides { output: usize },
     ("{argument}.bit_offset is {actual}, a multiple of {expected} is needed for the dtype: offset by whole elements")
     BitOffset: BitOffset { argument: Argument; expected, actual },
     ("{argument}.bit_offset is {actual}, {expected} is needed here: start at a whole byte")
     BitOffsetNotZero: BitOffset { argument: Argument; expected, actual },
-    ("{argument}.data_bytes is {actual}, the tensor reaches over {expected} bytes: correct size, shape or strides, or set it to 0 (not stated)")
+    ("{argument}.{} is {actual}, the tensor reaches over {expected} bytes: correct the size, the shape or the strides", w.data_bytes)
     DataBytes: DataBytes { argument: Argument; expected, actual },
     ("the slice has {actual} elements, the shape needs {expected}: pass that many")
     SliceLen: DataBytes { ; expected, actual },
@@ -315,9 +315,9 @@ rules! { w;
     OutputShape: Output { output: usize, axis: usize; expected, actual },
     ("the number of pieces depends on {argument}, which is not known yet: infer when it is")
     CountUnknown: Unknown { argument: Argument },
-    ("parallel_for returned {actual}, {expected} means success: the outputs' bytes are not all written")
+    ("{} returned {actual}, {expected} means success: the outputs' bytes are not all written", w.parallel_for)
     ExecutorFailed: Executor { ; expected, actual },
-    ("parallel_for ran {actual} of {expected} tasks: it must run each once before it returns")
+    ("{} ran {actual} of {expected} tasks: it must run each once before it returns", w.parallel_for)
     ExecutorSkipped: Executor { ; expected, actual },
     ("libsplit failed inside: this is a bug, please report it")
     Internal: Internal,

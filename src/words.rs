@@ -2,10 +2,11 @@
 
 use core::fmt;
 
-/// The words of all doors: what each word means, and then what it is at each door, in this order.
+/// The words of all doors: what each word means, and then what it is at each door, in the order of the macro's
+/// parameters.
 macro_rules! words {
-    ($($(#[$doc:meta])* $word:ident:
-        $c:expr, $cpp:expr, $rust:expr, $python:expr, $tool:expr, $model:expr;)*) => {
+    ($($(#[$doc:meta])* $word:ident: $c:expr, $cpp:expr, $rust:expr, $python:expr, $tool:expr, $onnx:expr,
+        $openvino:expr;)*) => {
         /// What callers of one door call the arguments of a call, for [`Error::message`](crate::Error::message).
         #[derive(Debug, Clone, Copy)]
         pub struct Words {
@@ -23,47 +24,55 @@ macro_rules! words {
             pub const PYTHON: Self = Self { $($word: $python,)* };
             /// The command-line tool.
             pub const COMMAND_LINE: Self = Self { $($word: $tool,)* };
-            /// A node of a model: inputs and attributes by their names in ONNX and OpenVINO.
-            pub const MODEL: Self = Self { $($word: $model,)* };
+            /// A node of an ONNX model.
+            pub const ONNX: Self = Self { $($word: $onnx,)* };
+            /// An operation of an OpenVINO model.
+            pub const OPENVINO: Self = Self { $($word: $openvino,)* };
         }
     };
 }
 
 const REST: &str = "only in VariadicSplit may one be -1, for the rest";
+const POOL: &str = "the thread pool";
+const NODE_OUTPUTS: &str = "the number of outputs of the node";
+const INFERENCE: &str = "shape inference takes";
 
 words! {
     /// The tensor to split.
-    input: "input", "input", "input", "x", "the array", "input";
+    input: "input", "input", "input", "x", "input", "input", "data";
     /// All outputs; one of them is this with its index in brackets.
-    outputs: "outputs", "outputs", "outputs", "out", "outputs", "outputs";
+    outputs: "outputs", "outputs", "outputs", "out", "outputs", "outputs", "outputs";
     /// The operator's lengths.
-    lengths: "params.split", "lengths", "lengths", "split", "--lengths", "split";
+    lengths: "params.split", "lengths()", "lengths", "split", "--lengths", "split", "split_lengths";
     /// What an entry of the lengths may be below 0.
-    rest: REST, REST, REST, REST, REST, REST;
+    rest: REST, REST, REST, REST, REST, REST, REST;
     /// The number of parts that is asked for.
-    parts: "params.num_outputs", "parts", "num_outputs", "num_outputs", "--parts", "num_outputs";
+    parts: "params.num_outputs", "parts()", "num_outputs", "num_outputs", "--parts", "num_outputs", "num_splits";
     /// The number of outputs that are handed over.
-    given: "num_outputs", "the number of outputs", "the number of outputs",
-        "the number of arrays in out", "the number of outputs", "the number of outputs of the node";
+    given: "num_outputs", "the number of outputs", "the number of outputs", "the number of arrays in out",
+        "the number of outputs", NODE_OUTPUTS, NODE_OUTPUTS;
     /// What an output that is not wanted looks like.
-    unwanted: "all-zero", "default-constructed", "ViewMut::unwanted()",
-        "None", "left out", "left out";
+    unwanted: "all-zero", "{}", "ViewMut::unwanted()", "None", "left out", "without a name", "without a name";
     /// The axis to split.
-    axis: "params.axis", "axis", "axis", "axis", "--axis", "axis";
-    /// The operator.
-    operator: "params.op", "op", "operator", "op", "--op", "the operator";
+    axis: "params.axis", "axis()", "axis", "axis", "--axis", "axis", "axis";
     /// The opset of the model.
-    opset: "params.opset", "opset", "opset", "opset", "--opset", "the opset";
+    opset: "params.opset", "opset", "opset", "opset", "--opset", "the opset", "the opset";
     /// What gives the shapes of outputs.
-    infer: "libsplit_infer", "infer()", "Split::shapes",
-        "libsplit.infer", "--dry-run", "the node's inferred shapes";
+    infer: "libsplit_infer", "infer()", "Split::shapes", "libsplit.infer", "--dry-run", "the node's inferred shapes",
+        "the node's inferred shapes";
     /// Which functions take what is not known yet, with the verb.
-    take_unknown: "libsplit_infer and libsplit_count take", "infer() and count() take", "Split::shapes and Split::count take",
-        "libsplit.infer takes", "models take", "shape inference takes";
+    take_unknown: "libsplit_infer and libsplit_count take", "infer() and count() take",
+        "Split::shapes and Split::count take", "libsplit.infer takes", "models take", INFERENCE, INFERENCE;
     /// How to ask for shorter pieces if the last would have a negative length, after a comma; empty if that cannot
     /// be asked for.
-    clamp: ", LIBSPLIT_FLAG_CLAMP_UNEVEN", ", clamp_uneven()", ", Split::clamp_uneven",
-        ", clamp_uneven=True", ", --clamp-uneven", "";
+    clamp: ", LIBSPLIT_FLAG_CLAMP_UNEVEN", ", clamp_uneven()", ", Split::clamp_uneven", ", clamp_uneven=True",
+        ", --clamp-uneven", "", "";
+    /// What there is instead of an address that is needed.
+    null: "NULL", "nullptr", "empty", "None", "empty", "missing", "missing";
+    /// What states the bytes of a tensor.
+    data_bytes: "data_bytes", "bytes()", "len()", "nbytes", "size", "size", "get_byte_size()";
+    /// What runs the tasks of a copy.
+    parallel_for: "executor.parallel_for", "the executor", "Executor::parallel_for", POOL, POOL, POOL, POOL;
 }
 
 /// What an error is about: an argument of a call, a part of one, or one of several outputs.
@@ -138,7 +147,7 @@ impl fmt::Display for Named<'_> {
             Argument::Params => "params",
             Argument::Count => "count",
             Argument::Executor => "executor",
-            Argument::ParallelFor => "executor.parallel_for",
+            Argument::ParallelFor => words.parallel_for,
             Argument::Error => "error",
             Argument::Plan => "plan",
         })

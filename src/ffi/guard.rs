@@ -4,12 +4,16 @@
 //! For everything unsafe here: promises 1 and 4 of [`super`].
 
 use super::parse::{FIRST_ERROR, MESSAGE};
-use super::types::{libsplit_error, libsplit_status};
+use super::types::{
+    libsplit_error, libsplit_status, LIBSPLIT_WORDS_C, LIBSPLIT_WORDS_CPP, LIBSPLIT_WORDS_ONNX,
+    LIBSPLIT_WORDS_OPENVINO,
+};
 use crate::error::Error;
 use crate::text::Text;
 use crate::words::Words;
 use core::ffi::c_char;
 use core::fmt::Write;
+use core::mem::offset_of;
 
 /// Makes a call, unless `error` cannot be written to. Returns its status, and writes the details to `error`.
 #[inline]
@@ -59,10 +63,21 @@ fn facts(reason: &Error) -> (libsplit_status, i32, (i64, i64)) {
 #[cold]
 #[inline(never)]
 unsafe fn write_message(error: *mut libsplit_error, reason: &Error) {
-    // SAFETY: promise 4; every bit pattern is a byte.
-    let room = unsafe { &mut *(&raw mut (*error).message).cast::<[u8; MESSAGE]>() };
+    const WITH_WORDS: usize = offset_of!(libsplit_error, words) + size_of::<u32>();
+    // SAFETY: promise 4; every bit pattern is a byte. The words are there if the size says so.
+    let (room, words) = unsafe {
+        let has_words = (*error).struct_size >= WITH_WORDS;
+        let words = if has_words { (*error).words } else { LIBSPLIT_WORDS_C };
+        (&mut *(&raw mut (*error).message).cast::<[u8; MESSAGE]>(), words)
+    };
+    let words = match words {
+        LIBSPLIT_WORDS_CPP => &Words::CPP,
+        LIBSPLIT_WORDS_ONNX => &Words::ONNX,
+        LIBSPLIT_WORDS_OPENVINO => &Words::OPENVINO,
+        _ => &Words::C,
+    };
     // A message that does not fit is cut off; its numbers have fields of their own.
     let mut text = Text::new(room);
-    let _ = write!(text, "{}", reason.message(&Words::C));
+    let _ = write!(text, "{}", reason.message(words));
     text.end();
 }

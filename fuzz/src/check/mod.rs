@@ -83,6 +83,7 @@ impl Arguments {
             expected: 77,
             actual: 77,
             message: [77; 240],
+            words: 77,
         };
         let status = match self.fault {
             11 => return body(askew(&raw const error).cast_mut()) != libsplit_status::OK,
