@@ -286,51 +286,6 @@ class text {
     char *next_, *end_;
 };
 
-/// Words of messages from libsplit.h, and what to say here instead.
-struct word {
-    const char *in_c, *in_cpp;
-};
-inline constexpr word words[] = {
-    {"params.num_outputs", "parts()"},
-    {"and num_outputs", "and parts()"},
-    {"nor num_outputs", "nor parts()"},
-    {"num_outputs", "the number of outputs"},
-    {"params.split must be absent", "lengths() must not be set"},
-    {"params.split is absent", "lengths() is not set"},
-    {"params.split", "lengths()"},
-    {"params.axis", "axis()"},
-    {"params.keepdims", "keepdims()"},
-    {"params.", ""},
-    {"LIBSPLIT_FLAG_CLAMP_UNEVEN", "clamp_uneven()"},
-    {"set the other to NULL or 0", "leave the other out"},
-    {"libsplit_infer", "infer()"},
-    {"libsplit_count", "count()"},
-    {"libsplit_plan_init", "split::plan()"},
-    {".data_bytes", ".bytes()"},
-    {"all-zero", "{}"},
-    {"->", "."},
-    {"NULL", "nullptr"},
-};
-
-/// Translates a message from libsplit.h into the words of this header.
-inline void translate(libsplit_error &error) noexcept {
-    if (error.status == LIBSPLIT_STATUS_OK)
-        return;
-    const libsplit_error given = error;
-    text translated(error.message);
-    for (const char *next = given.message; *next != '\0';) {
-        const word *found = std::find_if(std::begin(words), std::end(words), [&](const word &each) {
-            return std::strncmp(next, each.in_c, std::strlen(each.in_c)) == 0;
-        });
-        if (found == std::end(words)) {
-            translated.add(next++, 1);
-        } else {
-            translated.add(found->in_cpp, std::strlen(found->in_cpp));
-            next += std::strlen(found->in_c);
-        }
-    }
-}
-
 } // namespace detail
 
 /// The result of a call. Values above 0 are those of libsplit.h; values below 0 are this header's
@@ -374,13 +329,14 @@ inline const char *name(status code) noexcept {
 class error : public std::exception {
   public:
     /// No error.
-    error() noexcept = default;
+    error() noexcept { detail_.words = LIBSPLIT_WORDS_CPP; }
     /// An error that libsplit.h reported.
     explicit error(const libsplit_error &detail) noexcept : detail_(detail) {}
     /// An error with the two numbers that disagree and the output at fault. In the message, '#'
     /// stands for 'expected' and '@' for 'actual'; a message that is too long is cut off.
     error(libsplit::status code, const char *message, std::int64_t expected = 0,
-          std::int64_t actual = 0, std::int32_t output_index = -1) noexcept {
+          std::int64_t actual = 0, std::int32_t output_index = -1) noexcept
+        : error() {
         detail_.status = static_cast<libsplit_status>(code);
         detail_.output_index = output_index;
         detail_.expected = expected;
@@ -410,11 +366,6 @@ class error : public std::exception {
     explicit operator bool() const noexcept { return detail_.status != LIBSPLIT_STATUS_OK; }
     /// For functions of libsplit.h.
     libsplit_error *get() noexcept { return &detail_; }
-    /// Translates the message of a function of libsplit.h into the words of this header.
-    libsplit::error &in_cpp() noexcept {
-        detail::translate(detail_);
-        return *this;
-    }
 
   private:
     libsplit_error detail_ = LIBSPLIT_ERROR_INIT;
@@ -1530,7 +1481,7 @@ class plan {
         error wrong;
         libsplit_plan_view(get(), const_cast<void *>(from), outputs.data(), outputs.size(),
                            wrong.get());
-        return wrong.in_cpp();
+        return wrong;
     }
 
 #if LIBSPLIT_HPP_THROWS
@@ -1565,7 +1516,7 @@ class plan {
                      span<void *const> outputs) const noexcept {
         error wrong;
         libsplit_plan_copy(get(), from, outputs.data(), outputs.size(), running.get(), wrong.get());
-        return wrong.in_cpp();
+        return wrong;
     }
 
     detail::block block_;
@@ -1680,7 +1631,7 @@ class split {
                 libsplit_count(&tensor, &params, &count, wrong.get());
             });
         if (wrong)
-            return wrong.in_cpp();
+            return wrong;
         return count;
     }
 
@@ -1860,7 +1811,7 @@ class split {
             call(x, [&](const libsplit_tensor &tensor, const libsplit_params &params) {
                 how(&tensor, &params, outputs.data(), outputs.size(), wrong.get());
             });
-        return wrong.in_cpp();
+        return wrong;
     }
 
     result<> fill(const input &x, pieces &into, describe_fn *how) const noexcept {
@@ -1900,7 +1851,7 @@ class split {
                                    &params, outputs, count, wrong.get());
             });
         if (wrong)
-            return wrong.in_cpp();
+            return wrong;
         return made;
     }
     template <class Outputs>
@@ -1983,7 +1934,7 @@ class split {
                 call(x, [&](const libsplit_tensor &tensor, const libsplit_params &params) {
                     libsplit_copy(&tensor, &params, all, count, running.get(), wrong.get());
                 });
-            return wrong.in_cpp();
+            return wrong;
         });
     }
 

@@ -96,6 +96,14 @@ macro_rules! rules {
             }
         }
 
+        /// One error of each rule.
+        #[cfg(test)]
+        fn samples() -> Vec<Error> {
+            vec![$(
+                Error::$rule $({ $($field: tests::Sample::SAMPLE,)* $($expected: 4, $actual: 3)? })?,
+            )*]
+        }
+
         impl Error {
             /// The kind, which in C is the status.
             #[must_use]
@@ -270,7 +278,7 @@ rules! { w;
     Capacity: Capacity { output: usize; expected, actual },
     ("{actual} strides for {expected} axes: give one for each axis")
     StridesLen: Strides { ; expected, actual },
-    #[cfg(all(feature = "ndarray", not(feature = "capi")))]
+    #[cfg(any(test, all(feature = "ndarray", not(feature = "capi"))))]
     ("the array has gaps, in which others' elements may lie: pass the whole array, or its as_standard_layout()")
     ArrayGaps: Strides,
     ("{}[{output}].strides is {} (packed), but the view is not packed: give strides of capacity entries", w.outputs, w.null)
@@ -347,6 +355,131 @@ impl Error {
 
 #[cfg(test)]
 mod tests {
+    use super::{samples, Argument, DType, Error, Field, Name, Named, Operator, Words};
+    use std::fmt::Write as _;
+
+    /// A value that shows in messages as what it is.
+    pub(super) trait Sample {
+        const SAMPLE: Self;
+    }
+
+    macro_rules! samples_of {
+        ($($type:ty = $sample:expr;)*) => {
+            $(impl Sample for $type { const SAMPLE: Self = $sample; })*
+        };
+    }
+
+    samples_of! {
+        Argument = Argument::Output(1);
+        Field = Field::Strides;
+        DType = DType::Bfloat16;
+        Operator = Operator::Split11;
+        Name = "ONNX Split";
+        i64 = 1;
+        u64 = 1;
+        usize = 1;
+    }
+
+    const DOORS: [(&str, Words); 7] = [
+        ("C", Words::C),
+        ("C++", Words::CPP),
+        ("Rust", Words::RUST),
+        ("Python", Words::PYTHON),
+        ("command line", Words::COMMAND_LINE),
+        ("ONNX", Words::ONNX),
+        ("OpenVINO", Words::OPENVINO),
+    ];
+    const ARGUMENTS: [Argument; 13] = [
+        Argument::Input,
+        Argument::InputShape,
+        Argument::Lengths,
+        Argument::Parts,
+        Argument::Output(1),
+        Argument::Outputs,
+        Argument::Given,
+        Argument::Params,
+        Argument::Count,
+        Argument::Executor,
+        Argument::ParallelFor,
+        Argument::Error,
+        Argument::Plan,
+    ];
+    /// The errors that only callers of `libsplit.h` can make.
+    const ONLY_IN_C: [&str; 7] = [
+        "StructSize",
+        "StructSizeHuge",
+        "NonZeroTail",
+        "OperatorUnknown",
+        "Flags",
+        "NoPlan",
+        "PlanSize",
+    ];
+    /// The errors that only callers of the Rust API can make.
+    const ONLY_IN_RUST: [&str; 4] = ["StridesLen", "ArrayGaps", "SliceLen", "SliceReach"];
+
+    fn name(error: &Error) -> String {
+        let debug = format!("{error:?}");
+        debug.split([' ', '{']).next().unwrap().into()
+    }
+
+    fn doors_of(error: &Error) -> &[(&str, Words)] {
+        let name = name(error);
+        match () {
+            () if ONLY_IN_C.contains(&&*name) => &DOORS[..1],
+            () if ONLY_IN_RUST.contains(&&*name) => &DOORS[2..3],
+            () => &DOORS,
+        }
+    }
+
+    /// Returns a text at each of these doors; doors with the same text share a line.
+    fn at_each(doors: &[(&str, Words)], say: impl Fn(&Words) -> String) -> String {
+        let mut lines: Vec<(String, String)> = Vec::new();
+        for (door, words) in doors {
+            let text = say(words);
+            match lines.iter_mut().find(|(_, other)| *other == text) {
+                Some((doors, _)) => write!(doors, ", {door}").unwrap(),
+                None => lines.push(((*door).into(), text)),
+            }
+        }
+        lines.iter().map(|(doors, text)| format!("    {doors}: {text}\n")).collect()
+    }
+
+    /// `tests/messages.txt` holds everything that messages say, at every door, so that each change of them is read.
+    /// `LIBSPLIT_UPDATE_MESSAGES=1 cargo test --lib messages` writes it.
+    #[test]
+    fn messages_at_every_door_are_those_that_were_read() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/messages.txt");
+        let mut messages = String::new();
+        for argument in ARGUMENTS {
+            let text = at_each(&DOORS, |words| Named(argument, words).to_string());
+            write!(messages, "Argument::{argument:?}\n{text}").unwrap();
+        }
+        for error in samples() {
+            let text = at_each(doors_of(&error), |words| error.message(words).to_string());
+            write!(messages, "Error::{}\n{text}", name(&error)).unwrap();
+        }
+        if std::env::var_os("LIBSPLIT_UPDATE_MESSAGES").is_some() {
+            std::fs::write(path, &messages).unwrap();
+        }
+        let read = std::fs::read_to_string(path).unwrap_or_default();
+        assert!(
+            read == messages,
+            "{path} differs: rerun with LIBSPLIT_UPDATE_MESSAGES=1, read it, and commit it"
+        );
+    }
+
+    #[test]
+    fn no_other_door_has_names_that_only_the_c_header_has() {
+        const NAMES_IN_C: [&str; 6] =
+            ["params", "NULL", "LIBSPLIT_", "libsplit_", "data_bytes", "all-zero"];
+        for error in samples() {
+            for (door, words) in doors_of(&error).iter().filter(|(door, _)| *door != "C") {
+                let text = error.message(words).to_string();
+                assert!(!NAMES_IN_C.iter().any(|name| text.contains(name)), "{door}: {text}");
+            }
+        }
+    }
+
     #[test]
     fn a_kind_and_its_status_go_by_one_name() {
         for (kind, status) in super::NAMES {

@@ -1,12 +1,13 @@
-//! Calls of libsplit's C functions, their errors as Python's.
+//! Calls of libsplit, whose errors become Python's exceptions.
 
 use crate::rule::{extent, Lengths, Rule};
-use core::ffi::{c_void, CStr};
+use core::ffi::c_void;
 use core::ptr::null;
 use libsplit::ffi::{
-    libsplit_copy, libsplit_count, libsplit_dtype, libsplit_error, libsplit_executor,
-    libsplit_infer, libsplit_op, libsplit_params, libsplit_status, libsplit_tensor, libsplit_view,
+    calls, libsplit_dtype, libsplit_error, libsplit_executor, libsplit_op, libsplit_params,
+    libsplit_tensor,
 };
+use libsplit::{Error, ErrorKind, Words};
 use pyo3::exceptions::{PyBufferError, PyMemoryError, PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use smallvec::SmallVec;
@@ -113,21 +114,21 @@ impl Pieces {
 
 /// Shape, packed strides and size of every piece; extents may be unknown.
 pub fn infer(input: &libsplit_tensor, rule: &Rule) -> PyResult<Pieces> {
-    describe(input, rule, libsplit_infer)
+    describe(input, rule, calls::infer)
 }
 
 /// Where every piece lies in the input.
 pub fn view(input: &libsplit_tensor, rule: &Rule) -> PyResult<Pieces> {
-    describe(input, rule, libsplit_view)
+    describe(input, rule, calls::view)
 }
 
-type Describe = unsafe extern "C" fn(
+type Describe = unsafe fn(
     *const libsplit_tensor,
     *const libsplit_params,
     *mut libsplit_tensor,
     usize,
-    *mut libsplit_error,
-) -> libsplit_status;
+    *const libsplit_error,
+) -> Result<(), Error>;
 
 fn describe(input: &libsplit_tensor, rule: &Rule, function: Describe) -> PyResult<Pieces> {
     let count = rule.count().map_or_else(|| count(input, rule), Ok)?;
@@ -135,7 +136,7 @@ fn describe(input: &libsplit_tensor, rule: &Rule, function: Describe) -> PyResul
     let outputs = pieces.tensors.as_mut_ptr();
     let done = rule.with_params(|params| {
         // SAFETY: descriptors, shapes and strides are in memory of their own, long enough.
-        attempt(|error| unsafe { function(input, params, outputs, count, error) })
+        unsafe { function(input, params, outputs, count, null()) }
     });
     done.map_err(|error| exception(&error, rule))?;
     Ok(pieces)
@@ -146,7 +147,7 @@ pub fn count(input: &libsplit_tensor, rule: &Rule) -> PyResult<usize> {
     let mut count = 0;
     let done = rule.with_params(|params| {
         // SAFETY: `input` and `params` are complete.
-        attempt(|error| unsafe { libsplit_count(input, params, &raw mut count, error) })
+        unsafe { calls::count(input, params, &raw mut count) }
     });
     done.map_err(|error| exception(&error, rule))?;
     Ok(count)
@@ -197,19 +198,10 @@ impl Copy<'_> {
             let executor = this.executor.as_ref().map_or(null(), core::ptr::from_ref);
             let (outputs, count) = (this.outputs.as_ptr(), this.outputs.len());
             this.rule.with_params(|params| {
-                attempt(|error| {
-                    // SAFETY: the caller's promise.
-                    unsafe {
-                        libsplit_copy(
-                            &raw const this.input,
-                            params,
-                            outputs,
-                            count,
-                            executor,
-                            error,
-                        )
-                    }
-                })
+                // SAFETY: the caller's promise.
+                unsafe {
+                    calls::copy(&raw const this.input, params, outputs, count, executor, null())
+                }
             })
         };
         let done = if large { py.detach(call) } else { call() };
@@ -217,34 +209,35 @@ impl Copy<'_> {
     }
 }
 
-/// Makes a call; what went wrong if it did.
-pub fn attempt(
-    call: impl FnOnce(*mut libsplit_error) -> libsplit_status,
-) -> Result<(), Box<libsplit_error>> {
-    let mut error = libsplit_error::INIT;
-    match call(&raw mut error) {
-        libsplit_status::OK => Ok(()),
-        _ => Err(Box::new(error)),
+/// The exception for an error: its message, in Python's words.
+pub fn exception(error: &Error, rule: &Rule) -> PyErr {
+    let mut message = error.message(&words(rule)).to_string();
+    if let (ErrorKind::SplitSizes, Some((extent, _))) = (error.kind(), error.numbers()) {
+        message.push_str(&cut_points(rule, extent).unwrap_or_default());
+    }
+    match error.kind() {
+        ErrorKind::DType => PyTypeError::new_err(message),
+        ErrorKind::BitOffset | ErrorKind::Strides => PyBufferError::new_err(message),
+        ErrorKind::Internal | ErrorKind::Executor => PyRuntimeError::new_err(message),
+        _ => PyValueError::new_err(message),
     }
 }
 
-/// The exception for an error: its message, in Python's words.
-pub fn exception(error: &libsplit_error, rule: &Rule) -> PyErr {
-    // SAFETY: libsplit ends its messages with a NUL.
-    let message = unsafe { CStr::from_ptr(error.message.as_ptr()) }.to_string_lossy();
-    let mut message = in_python(&message, rule);
-    if error.status == libsplit_status::ERROR_SPLIT_SIZES {
-        message.push_str(&cut_points(rule, error.expected).unwrap_or_default());
+/// What the caller's function calls its arguments.
+fn words(rule: &Rule) -> Words {
+    let words = Words { lengths: rule.argument, ..Words::PYTHON };
+    if !rule.typed {
+        // A list of lengths is VariadicSplit to the library, but not to its caller.
+        return Words {
+            parts: "parts_or_lengths",
+            rest: "one may be -1, for the rest",
+            clamp: ", uneven='even_out'",
+            ..words
+        };
     }
-    match error.status {
-        libsplit_status::ERROR_DTYPE => PyTypeError::new_err(message),
-        libsplit_status::ERROR_BIT_OFFSET | libsplit_status::ERROR_STRIDES => {
-            PyBufferError::new_err(message)
-        }
-        libsplit_status::ERROR_INTERNAL | libsplit_status::ERROR_EXECUTOR => {
-            PyRuntimeError::new_err(message)
-        }
-        _ => PyValueError::new_err(message),
+    match rule.op {
+        libsplit_op::OPENVINO_SPLIT => Words { parts: "num_splits", ..words },
+        _ => words,
     }
 }
 
@@ -262,34 +255,6 @@ fn cut_points(rule: &Rule, extent: i64) -> Option<String> {
         start = end;
     }
     Some(format!(". These are lengths; for numpy.split's cut points {cuts:?} pass {lengths:?}"))
-}
-
-/// The messages speak of C's structures; callers from Python have passed arguments.
-fn in_python(message: &str, rule: &Rule) -> String {
-    let (parts, clamp) = if rule.typed {
-        let operator = rule.op == libsplit_op::OPENVINO_SPLIT;
-        (if operator { "num_splits" } else { "num_outputs" }, "clamp_uneven=True")
-    } else {
-        ("parts_or_lengths", "uneven='even_out'")
-    };
-    // A list of lengths alone is VariadicSplit to the library, but not to its caller.
-    let rest = "only in VariadicSplit may one be -1";
-    let words = [
-        (rest, if rule.typed { rest } else { "one may be -1" }),
-        ("params.split", rule.argument),
-        ("params.num_outputs", parts),
-        ("LIBSPLIT_FLAG_CLAMP_UNEVEN", clamp),
-        ("params.", ""),
-        ("outputs[", "out["),
-        ("input.", "x."),
-        (" input ", " x "),
-        (" input:", " x:"),
-        ("->", "."),
-        ("NULL", "None"),
-        ("fill it by libsplit_infer", "see libsplit.infer"),
-        ("libsplit_infer and libsplit_count take", "libsplit.infer takes"),
-    ];
-    words.iter().fold(message.into(), |text, (from, to)| text.replace(from, to))
 }
 
 pub fn no_memory() -> PyErr {

@@ -10,10 +10,7 @@ use crate::source::Source;
 use crate::tensor::packed;
 use core::ffi::c_void;
 use core::ptr::{null, null_mut};
-use libsplit::ffi::{
-    libsplit_executor, libsplit_plan, libsplit_plan_copy, libsplit_plan_init, libsplit_plan_size,
-    libsplit_plan_view,
-};
+use libsplit::ffi::{calls, libsplit_executor, libsplit_plan, libsplit_plan_size};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString, PyTuple};
@@ -108,11 +105,9 @@ impl Plan {
         let source = Source::of(x, "x")?;
         let data = self.check(x.py(), &source)?.data;
         let mut places = Places::from_elem(null_mut(), self.pieces.tensors().len());
-        let done = call::attempt(|error| {
-            let (places, count) = (places.as_mut_ptr(), places.len());
-            // SAFETY: there is room for as many addresses.
-            unsafe { libsplit_plan_view(self.plan(), data, places, count, error) }
-        });
+        let (at, count) = (places.as_mut_ptr().cast(), places.len());
+        // SAFETY: there is room for as many addresses.
+        let done = unsafe { calls::plan_view(self.plan(), data.cast(), at, count, null()) };
         done.map_err(|error| call::exception(&error, &self.rule))?;
         let pieces = self.pieces.iter().zip(&places);
         let pieces = pieces.map(|(piece, &data)| Piece { data, ..piece });
@@ -165,10 +160,8 @@ fn plan(input: &Described, rule: &Rule, count: usize) -> PyResult<Box<[u64]>> {
     let at = plan.as_mut_ptr().cast::<libsplit_plan>();
     let done = rule.with_params(|params| {
         let input = input.tensor();
-        call::attempt(|error| {
-            // SAFETY: `plan` has as many bytes as it takes, and is aligned to 8.
-            unsafe { libsplit_plan_init(at, bytes, &raw const input, params, null(), count, error) }
-        })
+        // SAFETY: `plan` has as many bytes as it takes, and is aligned to 8.
+        unsafe { calls::plan_init(at, bytes, &raw const input, params, null(), count, null()) }
     });
     done.map_err(|error| call::exception(&error, rule))?;
     Ok(plan.into_boxed_slice())
@@ -219,12 +212,10 @@ impl Plan {
         let call = move || {
             let Call(input, outputs, executor) = { call };
             let executor = executor.as_ref().map_or(null(), core::ptr::from_ref);
-            let (at, count) = (outputs.as_ptr(), outputs.len());
-            call::attempt(|error| {
-                // SAFETY: `x` and the targets hold the memory; that nobody else writes the targets
-                // is the caller's part, as it is for every array that several threads use.
-                unsafe { libsplit_plan_copy(self.plan(), input, at, count, executor, error) }
-            })
+            let (at, count) = (outputs.as_ptr().cast(), outputs.len());
+            // SAFETY: `x` and the targets hold the memory; that nobody else writes the targets
+            // is the caller's part, as it is for every array that several threads use.
+            unsafe { calls::plan_copy(self.plan(), input.cast(), at, count, executor, null()) }
         };
         let done = if x.bytes() >= LARGE { py.detach(call) } else { call() };
         done.map_err(|error| call::exception(&error, &self.rule))

@@ -2,14 +2,15 @@
 //! shape, and whose lengths are the same.
 
 use crate::ort::Error;
-use crate::params::Attributes;
+use crate::params::{Attributes, Rules};
 use crate::tensor::{axis_index, Input, Shape};
 use core::ffi::c_void;
+use core::ptr::null;
 use libsplit::ffi::{
-    libsplit_copy, libsplit_dtype, libsplit_error, libsplit_executor, libsplit_infer,
-    libsplit_params, libsplit_plan, libsplit_plan_copy, libsplit_plan_init, libsplit_plan_size,
-    libsplit_status, libsplit_tensor,
+    calls, libsplit_dtype, libsplit_executor, libsplit_params, libsplit_plan, libsplit_plan_size,
+    libsplit_tensor,
 };
+use libsplit::{ErrorKind, Words};
 use ort_sys::OrtValue;
 use smallvec::SmallVec;
 
@@ -59,9 +60,10 @@ impl Plan {
         }
         let (outputs_ptr, num_outputs) = (outputs.as_mut_ptr(), attributes.outputs);
         // SAFETY: the descriptors are complete, and every shape has room for `rank` entries.
-        check(|error| unsafe {
-            libsplit_infer(&raw const source, &raw const params, outputs_ptr, num_outputs, error)
-        })?;
+        let inferred = unsafe {
+            calls::infer(&raw const source, &raw const params, outputs_ptr, num_outputs, null())
+        };
+        check_in(&words(attributes.rules), inferred)?;
 
         let mut plan = Self {
             dtype: input.dtype,
@@ -92,7 +94,7 @@ impl Plan {
     /// Prepares the runs to come.
     pub fn prepare(&mut self, call: &Call, outputs: &[libsplit_tensor]) -> Result<(), Error> {
         if self.dtype != libsplit_dtype::STRING {
-            self.words = words(call.source, call.params, outputs)?;
+            self.words = planned(call.source, call.params, outputs)?;
         }
         Ok(())
     }
@@ -143,8 +145,8 @@ impl Plan {
         let (plan, targets): (*const libsplit_plan, _) =
             (self.words.as_ptr().cast(), outputs.as_ptr());
         // SAFETY: the caller's promise.
-        check(|error| unsafe {
-            libsplit_plan_copy(plan, input, targets, outputs.len(), executor, error)
+        check(unsafe {
+            calls::plan_copy(plan, input.cast(), targets.cast(), outputs.len(), executor, null())
         })
     }
 }
@@ -167,14 +169,12 @@ impl Call<'_> {
     ) -> Result<(), Error> {
         let (Self { source, params }, targets) = (self, outputs.as_ptr());
         // SAFETY: the caller's promise.
-        check(|error| unsafe {
-            libsplit_copy(*source, *params, targets, outputs.len(), executor, error)
-        })
+        check(unsafe { calls::copy(*source, *params, targets, outputs.len(), executor, null()) })
     }
 }
 
 /// The plan itself, of outputs that are packed.
-fn words(
+fn planned(
     source: &libsplit_tensor,
     params: &libsplit_params,
     outputs: &[libsplit_tensor],
@@ -183,8 +183,8 @@ fn words(
     let mut words = vec![0u64; size.div_ceil(size_of::<u64>())];
     let (plan, num_outputs) = (words.as_mut_ptr().cast::<libsplit_plan>(), outputs.len());
     // SAFETY: the descriptors are complete; the plan has as much room as it takes.
-    check(|error| unsafe {
-        libsplit_plan_init(plan, size, source, params, outputs.as_ptr(), num_outputs, error)
+    check(unsafe {
+        calls::plan_init(plan, size, source, params, outputs.as_ptr(), num_outputs, null())
     })?;
     Ok(words)
 }
@@ -205,36 +205,26 @@ fn check_num_outputs(attributes: &Attributes, shape: &[i64]) -> Result<(), Error
     }
 }
 
-/// A message of libsplit's in the words of a model, where what C calls fields are inputs and
-/// attributes.
-fn in_words_of_a_model(message: &str) -> String {
-    const WORDS: [(&str, &str); 10] = [
-        ("use fewer, LIBSPLIT_FLAG_CLAMP_UNEVEN, or lengths", "use fewer, or lengths"),
-        ("LIBSPLIT_FLAG_CLAMP_UNEVEN", "lengths"),
-        ("params.split->", "the lengths' "),
-        ("params.", ""),
-        ("set the other to NULL or 0", "leave the other out"),
-        ("must be absent", "must not be given"),
-        (" is absent", " is missing"),
-        (" is NULL", " is missing"),
-        ("fill it by libsplit_infer", "this is a bug, please report it"),
-        ("all-zero", "without a name"),
-    ];
-    let translated = |text: String, (in_c, in_model): &(&str, &str)| text.replace(in_c, in_model);
-    WORDS.iter().fold(message.into(), translated)
+/// What messages call the inputs and attributes of such a node.
+fn words(rules: Rules) -> Words {
+    match rules {
+        Rules::VariadicSplit => Words { lengths: "split_lengths", ..Words::ONNX },
+        Rules::Onnx(_) | Rules::AnySplit => Words::ONNX,
+    }
 }
 
-/// Calls a function of libsplit; its message becomes the error's.
-fn check(call: impl FnOnce(*mut libsplit_error) -> libsplit_status) -> Result<(), Error> {
-    let mut error = libsplit_error::INIT;
-    let status = call(&raw mut error);
-    if status == libsplit_status::OK {
-        return Ok(());
-    }
-    // SAFETY: libsplit ends the message with a NUL.
-    let text = in_words_of_a_model(&unsafe { crate::ort::text(error.message.as_ptr()) });
-    Err(match status {
-        libsplit_status::ERROR_INTERNAL => Error::Internal(text),
-        _ => Error::Refused(text),
+/// Returns an error of libsplit's as one of the adapter's.
+fn check(done: Result<(), libsplit::Error>) -> Result<(), Error> {
+    check_in(&Words::ONNX, done)
+}
+
+/// The same in these words.
+fn check_in(words: &Words, done: Result<(), libsplit::Error>) -> Result<(), Error> {
+    done.map_err(|error| {
+        let text = error.message(words).to_string();
+        match error.kind() {
+            ErrorKind::Internal => Error::Internal(text),
+            _ => Error::Refused(text),
+        }
     })
 }

@@ -6,9 +6,6 @@
 
 #include <openvino/core/except.hpp>
 
-#include <cstring>
-#include <utility>
-
 namespace libsplit_openvino {
 
 libsplit_dtype dtype_of(ov::element::Type type) {
@@ -87,31 +84,6 @@ ov::PartialShape Described::extents() const {
         extents.push_back(extent == LIBSPLIT_DIM_UNKNOWN ? ov::Dimension::dynamic()
                                                          : ov::Dimension(extent));
     return extents;
-}
-
-std::string in_words_of_a_model(const libsplit_error &error, int64_t op) {
-    const bool is_openvino = op == LIBSPLIT_OP_OPENVINO_SPLIT;
-    const std::pair<const char *, const char *> words[] = {
-        {"use fewer, LIBSPLIT_FLAG_CLAMP_UNEVEN, or lengths", "use fewer, or lengths"},
-        {"LIBSPLIT_FLAG_CLAMP_UNEVEN", "lengths"},
-        {"params.split->", "the lengths' "},
-        {"params.split", op == LIBSPLIT_OP_OPENVINO_VARIADIC_SPLIT ? "split_lengths" : "split"},
-        {"params.num_outputs", is_openvino ? "num_splits" : "num_outputs"},
-        {"params.", ""},
-        {"libsplit_infer and libsplit_count", "shape inference"},
-        {"fill it by libsplit_infer", "this is a bug, please report it"},
-        {" is absent", " is missing"},
-        {" is NULL", " is missing"},
-        {"must be absent", "must not be given"},
-        {"set the other to NULL or 0", "leave the other out"},
-    };
-    std::string message = error.message;
-    for (const auto &[in_c, in_model] : words)
-        for (size_t at = 0; (at = message.find(in_c, at)) != std::string::npos;) {
-            message.replace(at, std::strlen(in_c), in_model);
-            at += std::strlen(in_model);
-        }
-    return message;
 }
 
 } // namespace libsplit_openvino

@@ -10,7 +10,6 @@
 #include <openvino/runtime/tensor.hpp>
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
 namespace libsplit_openvino {
@@ -36,9 +35,5 @@ struct Described {
 
     ov::PartialShape extents() const;
 };
-
-// A message of libsplit.h in the words of a model: what it calls fields are inputs and attributes
-// here.
-std::string in_words_of_a_model(const libsplit_error &error, int64_t op);
 
 } // namespace libsplit_openvino

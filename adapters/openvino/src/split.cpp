@@ -16,9 +16,16 @@
 namespace libsplit_openvino {
 namespace {
 
-void check(libsplit_status status, const libsplit_error &error, const libsplit_params &params) {
-    OPENVINO_ASSERT(status == LIBSPLIT_STATUS_OK,
-                    "libsplit: ", in_words_of_a_model(error, params.op));
+// No error yet, for messages in the words of the model that the operator is from.
+libsplit_error error_of(const libsplit_params &params) {
+    libsplit_error error = LIBSPLIT_ERROR_INIT;
+    error.words =
+        params.op == LIBSPLIT_OP_ONNX_SPLIT ? LIBSPLIT_WORDS_ONNX : LIBSPLIT_WORDS_OPENVINO;
+    return error;
+}
+
+void check(libsplit_status status, const libsplit_error &error) {
+    OPENVINO_ASSERT(status == LIBSPLIT_STATUS_OK, "libsplit: ", error.message);
 }
 
 std::vector<libsplit_tensor> tensors(const std::vector<Described> &described) {
@@ -48,8 +55,8 @@ libsplit_status try_infer(const Described &input, const libsplit_params &params,
 
 std::vector<Described> infer(const Described &input, const libsplit_params &params, int64_t count) {
     std::vector<Described> pieces;
-    libsplit_error error = LIBSPLIT_ERROR_INIT;
-    check(try_infer(input, params, count, pieces, &error), error, params);
+    libsplit_error error = error_of(params);
+    check(try_infer(input, params, count, pieces, &error), error);
     return pieces;
 }
 
@@ -114,9 +121,9 @@ void copy(const Described &input, const libsplit_params &params,
     auto pieces = tensors(outputs);
     libsplit_executor executor = LIBSPLIT_EXECUTOR_INIT(parallel_for, nullptr);
     executor.max_tasks = static_cast<uint32_t>(parallel_get_max_threads());
-    libsplit_error error = LIBSPLIT_ERROR_INIT;
+    libsplit_error error = error_of(params);
     check(libsplit_copy(&input.tensor, &params, pieces.data(), pieces.size(), &executor, &error),
-          error, params);
+          error);
 }
 
 // A std::string has to be copied by its own operator: libsplit splits pointers to them.
