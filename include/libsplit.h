@@ -73,6 +73,15 @@
  */
 #define LIBSPLIT_DIM_UNKNOWN (-1)
 
+/** For libsplit_error.words: the message calls arguments what this header calls them. */
+#define LIBSPLIT_WORDS_C 0
+/** The message calls arguments what libsplit.hpp calls them. */
+#define LIBSPLIT_WORDS_CPP 1
+/** The message calls arguments what a node of an ONNX model calls them. */
+#define LIBSPLIT_WORDS_ONNX 2
+/** The message calls arguments what an operation of an OpenVINO model calls them. */
+#define LIBSPLIT_WORDS_OPENVINO 3
+
 /* Initializers: 'libsplit_params params = LIBSPLIT_PARAMS_INIT(LIBSPLIT_OP_ONNX_SPLIT, 18);' */
 #define LIBSPLIT_PARAMS_INIT(op, opset) \
     { sizeof(libsplit_params), (op), (opset), 0, NULL, 0, 1, 0 }
@@ -122,26 +131,6 @@
  * In libsplit_executor.flags: never bypass the caches, whatever the size.
  */
 #define LIBSPLIT_FLAG_NEVER_STREAM 4
-
-/**
- * In libsplit_error.words: the message calls arguments by their names in this header.
- */
-#define LIBSPLIT_WORDS_C 0
-
-/**
- * As the classes of libsplit.hpp do.
- */
-#define LIBSPLIT_WORDS_CPP 1
-
-/**
- * As a node of an ONNX model does.
- */
-#define LIBSPLIT_WORDS_ONNX 2
-
-/**
- * As an operation of an OpenVINO model does.
- */
-#define LIBSPLIT_WORDS_OPENVINO 3
 
 /**
  * A split that has been prepared once, to be run many times. It lives in memory that the caller
@@ -545,8 +534,8 @@ typedef struct libsplit_error {
    */
   char message[240];
   /**
-   * Whose names the message uses for arguments, set by the caller: LIBSPLIT_WORDS_... Any other
-   * number means LIBSPLIT_WORDS_C, and so does a struct_size that does not include this field.
+   * Whose names for arguments the message uses, set by the caller: LIBSPLIT_WORDS_... (any other
+   * number means LIBSPLIT_WORDS_C).
    */
   uint32_t words;
 } libsplit_error;

@@ -14,6 +14,11 @@ pub(crate) fn number(count: usize) -> i64 {
 /// The name of an operator or of element types.
 type Name = &'static str;
 
+/// Returns the name of an element type by its number.
+fn named(dtype: i64) -> DType {
+    i32::try_from(dtype).ok().and_then(DType::from_number).unwrap_or(DType::Float)
+}
+
 /// A field in the form that messages show.
 macro_rules! shown {
     ($words:ident Argument $field:ident) => {
@@ -96,8 +101,8 @@ macro_rules! rules {
             }
         }
 
-        /// One error of each rule.
         #[cfg(test)]
+        /// One error of each rule.
         fn samples() -> Vec<Error> {
             vec![$(
                 Error::$rule $({ $($field: tests::Sample::SAMPLE,)* $($expected: 4, $actual: 3)? })?,
@@ -132,12 +137,9 @@ macro_rules! rules {
                     Self::Axis { axis, rank } if axis < 0 => Some((-number(rank), axis)),
                     Self::Axis { axis, rank } => Some((number(rank) - 1, axis)),
                     Self::LastNegative { last, .. } => Some((0, last)),
-                    Self::RankZero => Some((1, 0)),
-                    Self::PlanSize { expected, actual } | Self::PlanOutputs { expected, actual } => {
-                        Some((number(expected), number(actual)))
-                    }
                     Self::StructSizeHuge { expected, actual, .. }
                     | Self::TooManyOutputs { expected, actual, .. }
+                    | Self::PlanOutputs { expected, actual }
                     | Self::NumOutputsGiven { expected, actual, .. } => Some((expected, number(actual))),
                     _ => None,
                 }
@@ -184,168 +186,162 @@ kinds! {
     Unknown = ERROR_UNKNOWN, "The number of outputs depends on an extent or length that is not known yet.";
     Executor = ERROR_EXECUTOR, "The caller's `parallel_for` failed or did not run every task.";
     Internal = ERROR_INTERNAL, "A bug in libsplit.";
-    Plan = ERROR_PLAN, "Memory that is no plan of this library, or a plan for other numbers.";
+    Plan = ERROR_PLAN, "Memory that is not a plan of this library, or is too small for one.";
 }
 
 rules! { w;
-    ("{argument}{field} is {}: point it to memory of your own", w.null)
+    ("{argument}{field} is {}", w.null)
     Null: Null { argument: Argument, field: Field },
     ("{argument}{field} is not aligned to {expected} bytes (its address is {actual} past a multiple): use a properly declared variable")
     Alignment: Alignment { argument: Argument, field: Field; expected, actual },
-    ("{argument}.struct_size is {actual}, at least {expected} is needed: start from its LIBSPLIT_..._INIT macro")
+    ("{argument}.struct_size is {actual}, but at least {expected} is needed: start from its LIBSPLIT_..._INIT macro")
     StructSize: StructSize { argument: Argument; expected, actual },
-    ("{argument}.struct_size is {actual}, at most {expected} is accepted: start from its LIBSPLIT_..._INIT macro")
+    ("{argument}.struct_size is {actual}, but at most {expected} is accepted: start from its LIBSPLIT_..._INIT macro")
     StructSizeHuge: StructSize { argument: Argument, expected: i64, actual: usize },
-    ("{argument} of {actual} bytes has non-zero ones past the {expected} this library knows: zero them, or update libsplit")
+    ("{argument} has {actual} bytes, and those after the {expected} that this library knows are not all 0: zero them, or update libsplit")
     NonZeroTail: StructSize { argument: Argument; expected, actual },
     ("params.op {actual} is not an operator: use one of LIBSPLIT_OP_* (1 to {expected})")
     OperatorUnknown: Operator { ; expected, actual },
-    ("{} {actual}: {operator} begins at {expected}; pass the model's opset import", w.opset)
+    ("{} is {actual}, but {operator} begins at {expected}: pass the model's opset import", w.opset)
     Opset: Opset { operator: Name; expected, actual },
-    ("{} {actual}: {operator} has only version {expected}; pass 1 or 0", w.opset)
+    ("{} is {actual}, but {operator} has only version {expected}: pass 1 or 0", w.opset)
     OpenVinoOpset: Opset { operator: Name; expected, actual },
-    ("{argument}.flags {actual:#x} has unknown bits, known are {expected:#x}: clear the others")
+    ("{argument}.flags {actual:#x} has unknown bits: only {expected:#x} are known, clear the others")
     Flags: Flags { argument: Argument; expected, actual },
     ("{argument}.dtype {actual} is not an element type: use a number of ONNX TensorProto.DataType (1 to {expected})")
     DTypeUnknown: DType { argument: Argument; expected, actual },
     ("{}.dtype {dtype} is not allowed by {operator}: {remedy} allows it", w.input)
     DTypeNotAllowed: DType { dtype: DType, operator: Operator, remedy: Operator },
-    ("{}.rank is 0, at least 1 is needed: a tensor without axes cannot be split; give it an axis of extent 1", w.input)
-    RankZero: Rank,
+    ("{}.rank is {actual}, but at least {expected} is needed, as a tensor without axes cannot be split: give it an axis of extent 1", w.input)
+    RankZero: Rank { ; expected, actual },
     ("{argument}.rank {actual} is above {expected}: merge axes")
     Rank: Rank { argument: Argument; expected, actual },
     ("{argument}.rank {actual} is below {expected}: set it to the number of axes")
     RankNegative: Rank { argument: Argument; expected, actual },
     ("{} {axis} is outside [-{rank}, {}] of rank {rank}: choose one inside", w.axis, rank.saturating_sub(1))
     Axis: Axis { axis: i64, rank: usize },
-    ("{}.shape[{axis}] is {actual}, at least {expected} is needed: extents are not negative", w.input)
+    ("{}.shape[{axis}] is {actual}, but an extent is at least {expected}: correct the shape", w.input)
     ExtentNegative: Shape { axis: usize; expected, actual },
-    ("{}.shape[{axis}] is unknown (-1): only {} unknown extents", w.input, w.take_unknown)
+    ("{}.shape[{axis}] is unknown (-1): give the extent; unknown extents are for {}", w.input, w.infer)
     ExtentUnknown: Shape { axis: usize },
-    ("the shape of {} is [{actual}], at least {expected} is needed: give the number of lengths", w.lengths)
+    ("the shape of {} is [{actual}], but an extent is at least {expected}: give the number of lengths", w.lengths)
     LengthsExtent: Shape { ; expected, actual },
-    ("{} is absent: {operator} needs lengths", w.lengths)
+    ("{operator} needs lengths: give {}", w.lengths)
     LengthsAbsent: Split { operator: Operator },
-    ("{} must be absent: {operator} takes no lengths; use VariadicSplit", w.lengths)
+    ("{operator} takes no lengths: leave out {}, or use VariadicSplit", w.lengths)
     LengthsRefused: Split { operator: Operator },
-    ("{} and {} {actual} are both given: {operator} takes one of them; leave the lengths out, or set the number to {expected}", w.lengths, w.parts)
+    ("{} and {} {actual} are both given: {operator} takes only one of them; leave out the lengths, or make the number {expected}", w.lengths, w.parts)
     LengthsAndNumOutputs: Split { operator: Operator; expected, actual },
     ("neither {} nor {} is given: {operator} needs one of them", w.lengths, w.parts)
     NeitherLengthsNorNumOutputs: Split { operator: Operator },
-    ("{} has dtype {actual}: {operator} takes {expected}; convert the lengths", w.lengths)
+    ("the dtype of {} is {actual}, but {operator} takes {expected}: convert the lengths", w.lengths)
     LengthsDType: Split { operator: Operator, actual: DType, expected: Name },
-    ("{} is a scalar (rank {actual}): {operator} takes a list; use rank {expected}", w.lengths)
+    ("the rank of {} is {actual} (a scalar), but {operator} takes a list: use rank {expected}", w.lengths)
     LengthsScalar: Split { operator: Operator; expected, actual },
-    ("{} has rank {actual}: lengths are a list, use rank {expected}", w.lengths)
+    ("the rank of {} is {actual}, but lengths are a list: use rank {expected}", w.lengths)
     LengthsRank: Split { ; expected, actual },
-    ("the values of {} are not known yet: only {} unknown lengths", w.lengths, w.take_unknown)
+    ("the values of {} are not known yet: give them; unknown lengths are for {}", w.lengths, w.infer)
     LengthsUnknown: Split,
-    ("{}[{output}] is {actual}, at least {expected} is needed: {}", w.lengths, w.rest)
+    ("{}[{output}] is {actual}, but a length is at least {expected}: {}", w.lengths, w.rest)
     LengthNegative: SplitSizes { output: i64; expected, actual },
     ("{}[{output}] ({dtype}) is not a whole number within int64: lengths count elements", w.lengths)
     LengthNotInteger: SplitSizes { output: i64, dtype: DType },
     ("{}[{output}] is a second -1: {actual} stand for the rest, at most {expected} may; give the other lengths", w.lengths)
     SecondRest: SplitSizes { output: i64; expected, actual },
-    ("{} adds up to {actual}, the axis has {expected}: make the lengths add up to it", w.lengths)
+    ("the sum of {} is {actual}, but the extent of the axis is {expected}: make the lengths add up to it", w.lengths)
     LengthsSum: SplitSizes { ; expected, actual },
-    ("{} adds up to {actual} without its -1, the axis has only {expected}: shorten the lengths", w.lengths)
+    ("the sum of {} without the -1 is {actual}, but the extent of the axis is only {expected}: make the lengths smaller", w.lengths)
     LengthsExceed: SplitSizes { ; expected, actual },
-    ("{} adds up to more than {actual}, the axis has {expected}: make the lengths add up to it", w.lengths)
+    ("the sum of {} is above {actual}, but the extent of the axis is {expected}: make the lengths add up to it", w.lengths)
     LengthsSumOverflow: SplitSizes { ; expected, actual },
-    ("{} is the scalar {actual}, at least {expected} is needed: it is the length of every piece", w.lengths)
+    ("{} is the scalar {actual}, but the length of every piece is at least {expected}: give a larger one", w.lengths)
     ScalarNotPositive: SplitSizes { ; expected, actual },
-    ("{}: {operator} cannot make {expected} equal parts of extent {actual}: split by lengths, or by ONNX Split-18", w.parts)
+    ("{}: {operator} cannot divide an extent of {actual} into {expected} equal parts; split by lengths, or by ONNX Split-18", w.parts)
     Uneven: SplitSizes { operator: Operator; expected, actual },
-    ("{} {} of extent {extent}: sizes {output} x {size}, then {last}; use fewer{}, or lengths", w.parts, output + 1, w.clamp)
+    ("{} is {}: an extent of {extent} would give {output} parts of {size} and a last one of {last}; use fewer{}, or lengths", w.parts, output + 1, w.clamp)
     LastNegative: SplitSizes { output: i64, size: i64, extent: i64, last: i64 },
-    ("{} is {actual}, the operator gives {expected}: make them equal, or leave it out", w.parts)
+    ("{} is {actual}, but the operator gives {expected}: make them equal, or leave it out", w.parts)
     NumOutputsParam: NumOutputs { ; expected, actual },
-    ("{} is {actual}, {operator} gives {expected} here: pass as many outputs, {} where unwanted", w.given, w.unwanted)
+    ("{} is {actual}, but {operator} gives {expected} here: pass as many outputs, {} where unwanted", w.given, w.unwanted)
     NumOutputsGiven: NumOutputs { operator: Operator, expected: i64, actual: usize },
-    ("{} is {actual}, at least {expected} is needed: it is the number of parts", w.parts)
+    ("{} is {actual}, but at least {expected} is needed: it is the number of parts", w.parts)
     NumOutputsNegative: NumOutputs { ; expected, actual },
     ("{operator} without lengths makes as many parts as the node has outputs: set {}", w.parts)
     NumOutputsUnknown: NumOutputs { operator: Operator },
-    ("{} is {actual}: ONNX Split gives at least {expected} output; pass the outputs of the node", w.given)
+    ("{} is {actual}, but ONNX Split gives at least {expected} output: pass the outputs of the node", w.given)
     NoOutputs: NumOutputs { ; expected, actual },
-    ("{} has {actual} lengths: ONNX Split gives at least {expected} output; give a length for each", w.lengths)
+    ("there are {actual} lengths in {}, but ONNX Split gives at least {expected} output: give a length for each", w.lengths)
     NoLengths: NumOutputs { ; expected, actual },
-    ("{argument} asks for {actual} outputs, at most {expected} are possible: use fewer")
+    ("{argument} asks for {actual} outputs, but at most {expected} are possible: use fewer")
     TooManyOutputs: NumOutputs { argument: Argument, expected: i64, actual: usize },
-    ("{} is {actual}, the plan has {expected}: pass as many addresses as it was made for", w.given)
-    PlanOutputs: NumOutputs { expected: usize, actual: usize },
-    ("{}[{output}].capacity is {actual}, the output has rank {expected}: give shape and strides that room", w.outputs)
+    ("{} is {actual}, but the plan has {expected}: pass as many addresses as it was made for", w.given)
+    PlanOutputs: NumOutputs { expected: i64, actual: usize },
+    ("{}[{output}].capacity is {actual}, but the output has rank {expected}: give shape and strides that much room", w.outputs)
     Capacity: Capacity { output: usize; expected, actual },
-    ("{actual} strides for {expected} axes: give one for each axis")
+    ("there are {actual} strides for {expected} axes: give one for each axis")
     StridesLen: Strides { ; expected, actual },
     #[cfg(any(test, all(feature = "ndarray", not(feature = "capi"))))]
     ("the array has gaps, in which others' elements may lie: pass the whole array, or its as_standard_layout()")
     ArrayGaps: Strides,
-    ("{}[{output}].strides is {} (packed), but the view is not packed: give strides of capacity entries", w.outputs, w.null)
+    ("{}[{output}] has no strides and so is packed, but the view is not: give an array for the strides", w.outputs)
     ViewNotPacked: Strides { output: usize },
     ("{}[{output}].strides[{axis}] is {actual}, but the axes of smaller strides reach over {expected} elements: elements would share an address; step over all of them", w.outputs)
     StridesCollide: Strides { output: usize, axis: usize; expected, actual },
-    ("{}[{output}].strides are not packed: 4-bit and 2-bit outputs must be; give it packed memory", w.outputs)
+    ("{}[{output}].strides are not packed: 4-bit and 2-bit outputs must be; give packed memory", w.outputs)
     SubByteStrides: Strides { output: usize },
-    ("{argument}.bit_offset is {actual}, a multiple of {expected} is needed for the dtype: offset by whole elements")
+    ("{argument}.bit_offset is {actual}, but the dtype needs a multiple of {expected}: offset by whole elements")
     BitOffset: BitOffset { argument: Argument; expected, actual },
-    ("{argument}.bit_offset is {actual}, {expected} is needed here: start at a whole byte")
+    ("{argument}.bit_offset is {actual}, but {expected} is needed here: start at a whole byte")
     BitOffsetNotZero: BitOffset { argument: Argument; expected, actual },
-    ("{argument}.{} is {actual}, the tensor reaches over {expected} bytes: correct the size, the shape or the strides", w.data_bytes)
+    ("{argument}.{} is {actual}, but the tensor reaches over {expected} bytes: correct the size, the shape or the strides", w.data_bytes)
     DataBytes: DataBytes { argument: Argument; expected, actual },
-    ("the slice has {actual} elements, the shape needs {expected}: pass that many")
+    ("the slice has {actual} elements, but the shape needs {expected}: pass that many")
     SliceLen: DataBytes { ; expected, actual },
-    ("shape and strides reach element {actual} of a slice of {expected}: correct offset, shape or strides")
+    ("shape and strides reach element {actual} of a slice of only {expected}: correct offset, shape or strides")
     SliceReach: DataBytes { ; expected, actual },
-    ("{argument}: more elements than can be numbered in bits, or addressed as bytes: use smaller extents")
+    ("{argument} has more elements than can be numbered in bits, or addressed as bytes: use smaller extents")
     TooManyElements: Overflow { argument: Argument },
     ("{argument}.strides reach further than 63 bits can number: correct the strides")
     StridesOverflow: Overflow { argument: Argument },
-    ("{argument}.data: the tensor reaches past the end of the address space: correct data, shape or strides")
+    ("{argument} reaches past the end of the address space: correct its address, shape or strides")
     AddressOverflow: Overflow { argument: Argument },
     ("{}[{output}] overlaps {other} in memory: give every output a buffer of its own", w.outputs)
     Overlap: Overlap { output: usize, other: Argument },
-    ("{}[{output}] and {other} reach over the same memory and could not be shown apart: copy them in calls of their own, the other outputs {}", w.outputs, w.unwanted)
+    ("{}[{output}] and {other} reach over the same memory and could not be shown apart: copy it in a call of its own with the other outputs {}, or give it other memory", w.outputs, w.unwanted)
     NotShownApart: Overlap { output: usize, other: Argument },
-    ("{}[{output}].data lies over the descriptors or arrays of {other}: give it a buffer of its own", w.outputs)
+    ("{}[{output}] lies over memory of {other} that the call reads: give it a buffer of its own", w.outputs)
     DataOverDescriptor: Overlap { output: usize, other: Argument },
-    ("{}[{output}]{field} lies in memory of {other} that is in use too: give it an array of its own", w.outputs)
+    ("{}[{output}]{field} overlaps memory of {other} that the call uses too: give it an array of its own", w.outputs)
     DescriptorOverlap: Overlap { output: usize, field: Field, other: Argument },
-    ("{argument} lies over {other} in memory: give it memory of its own")
+    ("{argument} overlaps {other} in memory: give it memory of its own")
     ArrayOverlap: Overlap { argument: Argument, other: Argument },
-    ("{}[{output}].dtype is {actual}, the input's is {expected}: splitting does not convert", w.outputs)
+    ("{}[{output}].dtype is {} ({actual}), but that of {} is {} ({expected}): splitting does not convert", w.outputs, named(*actual), w.input, named(*expected))
     OutputDType: Output { output: usize; expected, actual },
-    ("{}[{output}].rank is {actual}, the operator gives {expected}: the split axis stays, as long as the piece; see {}", w.outputs, w.infer)
+    ("{}[{output}].rank is {actual}, but the operator gives {expected}: the split axis stays, with the length of the piece as its extent; see {}", w.outputs, w.infer)
     OutputRank: Output { output: usize; expected, actual },
-    ("{}[{output}].rank is {actual}, the operator gives {expected}: the split axis is dropped; see {}", w.outputs, w.infer)
+    ("{}[{output}].rank is {actual}, but the operator gives {expected}: the split axis is dropped; see {}", w.outputs, w.infer)
     OutputRankDropped: Output { output: usize; expected, actual },
-    ("{}[{output}].shape[{axis}] is {actual}, the operator gives {expected}: see {}", w.outputs, w.infer)
+    ("{}[{output}].shape[{axis}] is {actual}, but the operator gives {expected}: see {}", w.outputs, w.infer)
     OutputShape: Output { output: usize, axis: usize; expected, actual },
-    ("the number of pieces depends on {argument}, which is not known yet: infer when it is")
+    ("the number of pieces depends on {argument}, which is not known yet: call again when it is")
     CountUnknown: Unknown { argument: Argument },
-    ("{} returned {actual}, {expected} means success: the outputs' bytes are not all written", w.parallel_for)
+    ("{} returned {actual}, but {expected} means success: the outputs are incomplete, copy again", w.parallel_for)
     ExecutorFailed: Executor { ; expected, actual },
-    ("{} ran {actual} of {expected} tasks: it must run each once before it returns", w.parallel_for)
+    ("{} ran only {actual} of {expected} tasks: run each of them once before it returns", w.parallel_for)
     ExecutorSkipped: Executor { ; expected, actual },
-    ("libsplit failed inside: this is a bug, please report it")
-    Internal: Internal,
-    ("plan holds no plan of this library (it begins with {actual:#x}): make one with libsplit_plan_init of this build")
+    ("plan is not a plan of this library (it begins with {actual:#x}): make one with libsplit_plan_init of this build")
     NoPlan: Plan { actual: u64 },
-    ("plan_size is {actual}, {expected} bytes are needed: ask libsplit_plan_size")
-    PlanSize: Plan { expected: usize, actual: usize },
+    ("plan_size is {actual}, but {expected} bytes are needed: see libsplit_plan_size")
+    PlanSize: Plan { ; expected, actual },
 }
 
 impl Error {
     /// The message in the words of the door that the call came through.
     ///
     /// ```
-    /// use libsplit::{Operator, Split, Words};
-    ///
-    /// let split = Split::new(Operator::VariadicSplit1).lengths(&[2, 2]);
+    /// let split = libsplit::Split::new(libsplit::Operator::VariadicSplit1).lengths(&[2, 2]);
     /// let error = split.shapes::<f32>(&[5]).unwrap_err();
-    /// let say = |words| error.message(words).to_string();
-    /// assert!(say(&Words::RUST).starts_with("lengths adds up to 4, the axis has 5"));
-    /// assert!(say(&Words::C).starts_with("params.split adds up to 4, the axis has 5"));
+    /// assert!(error.message(&libsplit::Words::C).to_string().starts_with("the sum of params.split is 4"));
     /// ```
     #[must_use]
     pub fn message<'a>(&'a self, words: &'a Words) -> Message<'a> {

@@ -43,7 +43,7 @@ impl<'a> Geometry<'a> {
             return Err(Error::DTypeNotAllowed { dtype, operator, remedy });
         }
         if shape.is_empty() {
-            return Err(Error::RankZero);
+            return Err(Error::RankZero { expected: 1, actual: 0 });
         }
         if shape.len() > MAX_RANK {
             let (expected, actual) = (number(MAX_RANK), number(shape.len()));

@@ -2,11 +2,9 @@
 
 use core::fmt;
 
-/// The words of all doors: what each word means, and then what it is at each door, in the order of the macro's
-/// parameters.
+/// The words: what each means, and what it is at each door, in the order of the constants below.
 macro_rules! words {
-    ($($(#[$doc:meta])* $word:ident: $c:expr, $cpp:expr, $rust:expr, $python:expr, $tool:expr, $onnx:expr,
-        $openvino:expr;)*) => {
+    ($($(#[$doc:meta])* $word:ident: $doors:expr;)*) => {
         /// What callers of one door call the arguments of a call, for [`Error::message`](crate::Error::message).
         #[derive(Debug, Clone, Copy)]
         pub struct Words {
@@ -14,65 +12,65 @@ macro_rules! words {
         }
 
         impl Words {
-            /// The C functions of `libsplit.h`.
-            pub const C: Self = Self { $($word: $c,)* };
-            /// The C++ classes of `libsplit.hpp`.
-            pub const CPP: Self = Self { $($word: $cpp,)* };
-            /// The Rust API.
-            pub const RUST: Self = Self { $($word: $rust,)* };
-            /// The Python package: its functions that are named for operators.
-            pub const PYTHON: Self = Self { $($word: $python,)* };
-            /// The command-line tool.
-            pub const COMMAND_LINE: Self = Self { $($word: $tool,)* };
-            /// A node of an ONNX model.
-            pub const ONNX: Self = Self { $($word: $onnx,)* };
-            /// An operation of an OpenVINO model.
-            pub const OPENVINO: Self = Self { $($word: $openvino,)* };
+            #[allow(clippy::indexing_slicing)] // constants are indexed when they are compiled
+            const fn of(door: usize) -> Self {
+                Self { $($word: { const DOORS: [&str; 7] = $doors; DOORS[door] },)* }
+            }
         }
     };
 }
 
-const REST: &str = "only in VariadicSplit may one be -1, for the rest";
+impl Words {
+    /// The C functions of `libsplit.h`.
+    pub const C: Self = Self::of(0);
+    /// The C++ classes of `libsplit.hpp`.
+    pub const CPP: Self = Self::of(1);
+    /// The Rust API.
+    pub const RUST: Self = Self::of(2);
+    /// The Python package: its functions that are named for operators.
+    pub const PYTHON: Self = Self::of(3);
+    /// The command-line tool.
+    pub const COMMAND_LINE: Self = Self::of(4);
+    /// A node of an ONNX model.
+    pub const ONNX: Self = Self::of(5);
+    /// An operation of an OpenVINO model.
+    pub const OPENVINO: Self = Self::of(6);
+}
+
 const POOL: &str = "the thread pool";
-const NODE_OUTPUTS: &str = "the number of outputs of the node";
-const INFERENCE: &str = "shape inference takes";
+const COUNT: &str = "the number of outputs";
 
 words! {
     /// The tensor to split.
-    input: "input", "input", "input", "x", "input", "input", "data";
+    input: ["input", "input", "input", "x", "input", "input", "data"];
     /// All outputs; one of them is this with its index in brackets.
-    outputs: "outputs", "outputs", "outputs", "out", "outputs", "outputs", "outputs";
+    outputs: ["outputs", "outputs", "outputs", "out", "outputs", "outputs", "outputs"];
     /// The operator's lengths.
-    lengths: "params.split", "lengths()", "lengths", "split", "--lengths", "split", "split_lengths";
+    lengths: ["params.split", "lengths()", "lengths", "split", "--lengths", "split", "split_lengths"];
     /// What an entry of the lengths may be below 0.
-    rest: REST, REST, REST, REST, REST, REST, REST;
+    rest: ["only in VariadicSplit may one be -1, for the rest"; 7];
     /// The number of parts that is asked for.
-    parts: "params.num_outputs", "parts()", "num_outputs", "num_outputs", "--parts", "num_outputs", "num_splits";
+    parts: ["params.num_outputs", "parts()", "num_outputs", "num_outputs", "--parts", "num_outputs", "num_splits"];
     /// The number of outputs that are handed over.
-    given: "num_outputs", "the number of outputs", "the number of outputs", "the number of arrays in out",
-        "the number of outputs", NODE_OUTPUTS, NODE_OUTPUTS;
+    given: ["num_outputs", COUNT, COUNT, "the number of arrays in out", COUNT, COUNT, COUNT];
     /// What an output that is not wanted looks like.
-    unwanted: "all-zero", "{}", "ViewMut::unwanted()", "None", "left out", "without a name", "without a name";
+    unwanted: ["all-zero", "{}", "ViewMut::unwanted()", "None", "left out", "without a name", "without a name"];
     /// The axis to split.
-    axis: "params.axis", "axis()", "axis", "axis", "--axis", "axis", "axis";
+    axis: ["params.axis", "axis()", "axis", "axis", "--axis", "axis", "axis"];
     /// The opset of the model.
-    opset: "params.opset", "opset", "opset", "opset", "--opset", "the opset", "the opset";
-    /// What gives the shapes of outputs.
-    infer: "libsplit_infer", "infer()", "Split::shapes", "libsplit.infer", "--dry-run", "the node's inferred shapes",
-        "the node's inferred shapes";
-    /// Which functions take what is not known yet, with the verb.
-    take_unknown: "libsplit_infer and libsplit_count take", "infer() and count() take",
-        "Split::shapes and Split::count take", "libsplit.infer takes", "models take", INFERENCE, INFERENCE;
-    /// How to ask for shorter pieces if the last would have a negative length, after a comma; empty if that cannot
-    /// be asked for.
-    clamp: ", LIBSPLIT_FLAG_CLAMP_UNEVEN", ", clamp_uneven()", ", Split::clamp_uneven", ", clamp_uneven=True",
-        ", --clamp-uneven", "", "";
-    /// What there is instead of an address that is needed.
-    null: "NULL", "nullptr", "empty", "None", "empty", "missing", "missing";
+    opset: ["params.opset", "opset", "opset", "opset", "--opset", "the opset", "the opset"];
+    /// What gives the shapes of outputs, also if extents or lengths are not known yet.
+    infer: ["libsplit_infer", "infer()", "Split::shapes", "libsplit.infer", "--dry-run", "inference", "inference"];
+    /// How to ask for shorter pieces where the last would have a negative length, after a comma; empty if one cannot.
+    clamp: [", LIBSPLIT_FLAG_CLAMP_UNEVEN", ", clamp_uneven()", ", Split::clamp_uneven", ", clamp_uneven=True",
+        ", --clamp-uneven", "", ""];
+    /// What there is in place of an address, and the remedy.
+    null: ["NULL: give a valid pointer", "nullptr: give a valid pointer", "empty: give all elements",
+        "missing: give an array with data", "empty: give all elements", "missing: give it", "missing: give it"];
     /// What states the bytes of a tensor.
-    data_bytes: "data_bytes", "bytes()", "len()", "nbytes", "size", "size", "get_byte_size()";
+    data_bytes: ["data_bytes", "bytes()", "len()", "nbytes", "size", "size", "get_byte_size()"];
     /// What runs the tasks of a copy.
-    parallel_for: "executor.parallel_for", "the executor", "Executor::parallel_for", POOL, POOL, POOL, POOL;
+    parallel_for: ["executor.parallel_for", "the executor", "Executor::parallel_for", POOL, POOL, POOL, POOL];
 }
 
 /// What an error is about: an argument of a call, a part of one, or one of several outputs.

@@ -3,17 +3,17 @@
 //! # Safety
 //! For everything unsafe here: promises 1 and 4 of [`super`].
 
-use super::parse::{FIRST_ERROR, MESSAGE};
-use super::types::{
-    libsplit_error, libsplit_status, LIBSPLIT_WORDS_C, LIBSPLIT_WORDS_CPP, LIBSPLIT_WORDS_ONNX,
-    LIBSPLIT_WORDS_OPENVINO,
-};
+use super::parse::FIRST_ERROR;
+use super::types::{libsplit_error, libsplit_status};
 use crate::error::Error;
 use crate::text::Text;
 use crate::words::Words;
 use core::ffi::c_char;
 use core::fmt::Write;
 use core::mem::offset_of;
+
+/// The words of messages, in the order of the constants `LIBSPLIT_WORDS_...`, which only the header has.
+static WORDS: [Words; 4] = [Words::C, Words::CPP, Words::ONNX, Words::OPENVINO];
 
 /// Makes a call, unless `error` cannot be written to. Returns its status, and writes the details to `error`.
 #[inline]
@@ -63,21 +63,15 @@ fn facts(reason: &Error) -> (libsplit_status, i32, (i64, i64)) {
 #[cold]
 #[inline(never)]
 unsafe fn write_message(error: *mut libsplit_error, reason: &Error) {
-    const WITH_WORDS: usize = offset_of!(libsplit_error, words) + size_of::<u32>();
-    // SAFETY: promise 4; every bit pattern is a byte. The words are there if the size says so.
+    const SIZE: usize = FIRST_ERROR - offset_of!(libsplit_error, message);
+    // SAFETY: promise 4; every bit pattern is a byte, and the size says whether there are words.
     let (room, words) = unsafe {
-        let has_words = (*error).struct_size >= WITH_WORDS;
-        let words = if has_words { (*error).words } else { LIBSPLIT_WORDS_C };
-        (&mut *(&raw mut (*error).message).cast::<[u8; MESSAGE]>(), words)
-    };
-    let words = match words {
-        LIBSPLIT_WORDS_CPP => &Words::CPP,
-        LIBSPLIT_WORDS_ONNX => &Words::ONNX,
-        LIBSPLIT_WORDS_OPENVINO => &Words::OPENVINO,
-        _ => &Words::C,
+        let has_words = (*error).struct_size >= FIRST_ERROR + size_of::<u32>();
+        let words = if has_words { (*error).words as usize } else { 0 };
+        (&mut *(&raw mut (*error).message).cast::<[u8; SIZE]>(), words)
     };
     // A message that does not fit is cut off; its numbers have fields of their own.
     let mut text = Text::new(room);
-    let _ = write!(text, "{}", reason.message(words));
+    let _ = write!(text, "{}", reason.message(WORDS.get(words).unwrap_or(&Words::C)));
     text.end();
 }

@@ -19,7 +19,6 @@ use crate::shape::MAX_RANK;
 use crate::span::Span;
 use crate::tensor::Tensor;
 use crate::words::{Argument, Field};
-use core::ffi::c_char;
 use core::mem::{offset_of, MaybeUninit};
 use core::slice;
 
@@ -248,11 +247,7 @@ pub(super) fn checked<T>(pointer: *const T, argument: Argument) -> Result<*const
 /// whatever is added later.
 pub(super) const FIRST_PARAMS: usize = offset_of!(libsplit_params, flags) + size_of::<u32>();
 pub(super) const FIRST_EXECUTOR: usize = offset_of!(libsplit_executor, flags) + size_of::<u32>();
-pub(super) const FIRST_ERROR: usize =
-    offset_of!(libsplit_error, message) + size_of::<[c_char; MESSAGE]>();
-
-/// The size of an error's message in its first version.
-pub(super) const MESSAGE: usize = 240;
+pub(super) const FIRST_ERROR: usize = offset_of!(libsplit_error, words);
 
 /// The largest `struct_size` that is accepted.
 const MAX_STRUCT_SIZE: usize = 4096;

@@ -23,7 +23,7 @@ use super::types::{
     libsplit_error, libsplit_executor, libsplit_params, libsplit_plan, libsplit_tensor,
 };
 use crate::copy::{self, Executor};
-use crate::error::Error;
+use crate::error::{number, Error};
 use crate::geometry::{Geometry, Place};
 use crate::overlap::Trail;
 use crate::parts::{OutputStrides, Parts, Pointers, Transfer};
@@ -155,7 +155,8 @@ pub(crate) unsafe fn make(
         return Err(Error::TooManyOutputs { argument, expected, actual: num_outputs });
     };
     if plan_size < sections.end {
-        return Err(Error::PlanSize { expected: sections.end, actual: plan_size });
+        let (expected, actual) = (number(sections.end), number(plan_size));
+        return Err(Error::PlanSize { expected, actual });
     }
     input.check_bit_offset(Argument::Input)?;
     let mut reach = Reach::default();
@@ -270,8 +271,8 @@ impl<'a> Planned<'a> {
     ) -> Result<Self, Error> {
         // SAFETY: the caller's promise.
         let planned = unsafe { Self::read(plan) }?;
-        let expected = planned.head.num_outputs;
-        if expected != num_outputs {
+        if planned.head.num_outputs != num_outputs {
+            let expected = number(planned.head.num_outputs);
             return Err(Error::PlanOutputs { expected, actual: num_outputs });
         }
         Ok(planned)

@@ -33,15 +33,6 @@ pub const LIBSPLIT_FLAG_OUTPUTS_READ_NEXT: u32 = 2;
 /// In libsplit_executor.flags: never bypass the caches, whatever the size.
 pub const LIBSPLIT_FLAG_NEVER_STREAM: u32 = 4;
 
-/// In libsplit_error.words: the message calls arguments by their names in this header.
-pub const LIBSPLIT_WORDS_C: u32 = 0;
-/// As the classes of libsplit.hpp do.
-pub const LIBSPLIT_WORDS_CPP: u32 = 1;
-/// As a node of an ONNX model does.
-pub const LIBSPLIT_WORDS_ONNX: u32 = 2;
-/// As an operation of an OpenVINO model does.
-pub const LIBSPLIT_WORDS_OPENVINO: u32 = 3;
-
 /// The result of a call: LIBSPLIT_STATUS_OK, or a LIBSPLIT_STATUS_ERROR_... that says what kind of
 /// error it is. New kinds may be added; treat any number other than 0 as an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -317,23 +308,9 @@ pub struct libsplit_error {
     /// NUL-terminated UTF-8 text: the argument, the rule, both numbers and the remedy. It is meant for
     /// people, and its wording may change.
     pub message: [c_char; 240],
-    /// Whose names the message uses for arguments, set by the caller: LIBSPLIT_WORDS_... Any other
-    /// number means LIBSPLIT_WORDS_C, and so does a struct_size that does not include this field.
+    /// Whose names for arguments the message uses, set by the caller: LIBSPLIT_WORDS_... (any other
+    /// number means LIBSPLIT_WORDS_C).
     pub words: u32,
-}
-
-impl libsplit_error {
-    /// What LIBSPLIT_ERROR_INIT is in C.
-    /// cbindgen:ignore
-    pub const INIT: Self = Self {
-        struct_size: size_of::<Self>(),
-        status: libsplit_status::OK,
-        output_index: -1,
-        expected: 0,
-        actual: 0,
-        message: [0; 240],
-        words: LIBSPLIT_WORDS_C,
-    };
 }
 
 /// One task of a call: does part 'index' of the work behind 'task_ctx'. Never fails.
