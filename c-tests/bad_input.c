@@ -812,15 +812,21 @@ static const struct bad layout_cases[] = {
     {"capacity -1", capacity_minus_1, FILLED, ERROR(CAPACITY), "outputs[1].capacity", OUTPUT(1),
      NUMBERS(2, -1)},
     {"capacity INT32_MIN", capacity_min, FILLED, ERROR(CAPACITY), "outputs[1].capacity", OUTPUT(1)},
-    {"rows at one place", row_stride_0, COPY, ERROR(STRIDES), "outputs[1].strides", OUTPUT(1)},
-    {"columns at one place", column_stride_0, COPY, ERROR(STRIDES), "outputs[1].strides",
-     OUTPUT(1)},
-    {"rows one element apart", strides_alike, COPY, ERROR(STRIDES), "outputs[1].strides",
-     OUTPUT(1)},
-    {"rows that share an element", rows_meet, COPY, ERROR(STRIDES), "outputs[1].strides",
-     OUTPUT(1)},
+    {"rows at one place", row_stride_0, COPY, ERROR(STRIDES),
+     "outputs[1].strides[0] is 0, but the axes of smaller strides reach over 1 elements", OUTPUT(1),
+     NUMBERS(1, 0)},
+    {"columns at one place", column_stride_0, COPY, ERROR(STRIDES),
+     "outputs[1].strides[1] is 0, but the axes of smaller strides reach over 1 elements", OUTPUT(1),
+     NUMBERS(1, 0)},
+    {"rows one element apart", strides_alike, COPY, ERROR(STRIDES),
+     "outputs[1].strides[1] is 1, but the axes of smaller strides reach over 2 elements", OUTPUT(1),
+     NUMBERS(2, 1)},
+    {"rows that share an element", rows_meet, COPY, ERROR(STRIDES),
+     "outputs[1].strides[0] is 3, but the axes of smaller strides reach over 4 elements", OUTPUT(1),
+     NUMBERS(4, 3)},
     {"reversed rows that share an element", rows_meet_backwards, COPY, ERROR(STRIDES),
-     "outputs[1].strides", OUTPUT(1)},
+     "outputs[1].strides[0] is -3, but the axes of smaller strides reach over 4 elements",
+     OUTPUT(1), NUMBERS(4, -3)},
     {"view without strides", view_not_packed, VIEW, ERROR(STRIDES), "outputs[1].strides",
      OUTPUT(1)},
     {"input.bit_offset 8", input_bit_offset_8, DATA, ERROR(BIT_OFFSET), "input.bit_offset",
@@ -847,7 +853,7 @@ static const struct bad layout_cases[] = {
      NO_OUTPUT, NUMBERS(16, 15)},
     {"output.data_bytes one short", output_bytes_short, COPY, ERROR(DATA_BYTES),
      "outputs[1].data_bytes", OUTPUT(1), NUMBERS(8, 7)},
-    {"output.data_bytes 1", output_bytes_1, COPY, ERROR(DATA_BYTES), "or set it to 0 (not stated)",
+    {"output.data_bytes 1", output_bytes_1, COPY, ERROR(DATA_BYTES), "outputs[0].data_bytes",
      OUTPUT(0), NUMBERS(4, 1)},
 };
 
@@ -927,14 +933,16 @@ static const struct bad overflow_cases[] = {
      "input.strides", NO_OUTPUT},
     {"input past the last address", input_past_the_end, DATA, ERROR(OVERFLOW), "input reaches past",
      NO_OUTPUT},
-    {"input below address 0", input_below_0, DATA, ERROR(OVERFLOW), "input reaches past", NO_OUTPUT},
+    {"input below address 0", input_below_0, DATA, ERROR(OVERFLOW), "input reaches past",
+     NO_OUTPUT},
     {"output stride INT64_MAX", output_stride_max, COPY, ERROR(OVERFLOW), "outputs[1].strides",
      OUTPUT(1)},
     {"output stride INT64_MIN", output_stride_min, COPY, ERROR(OVERFLOW), "outputs[1].strides",
      OUTPUT(1)},
-    {"output past the last address", output_past_the_end, COPY, ERROR(OVERFLOW), "outputs[1] reaches past",
+    {"output past the last address", output_past_the_end, COPY, ERROR(OVERFLOW),
+     "outputs[1] reaches past", OUTPUT(1)},
+    {"output below address 0", output_below_0, COPY, ERROR(OVERFLOW), "outputs[1] reaches past",
      OUTPUT(1)},
-    {"output below address 0", output_below_0, COPY, ERROR(OVERFLOW), "outputs[1] reaches past", OUTPUT(1)},
     {"lengths' stride INT64_MAX", split_stride_max, ALL, ERROR(OVERFLOW), "params.split",
      NO_OUTPUT},
     {"lengths past the last address", split_past_the_end, ALL, ERROR(OVERFLOW), "params.split",
@@ -1019,11 +1027,14 @@ static const struct bad output_cases[] = {
      OUTPUT(0)},
     {"output of another dtype", output_int8, COPY, ERROR(OUTPUT), "outputs[1].dtype", OUTPUT(1),
      NUMBERS(LIBSPLIT_DTYPE_UINT8, LIBSPLIT_DTYPE_INT8)},
-    {"output of rank 1", output_rank_1, COPY, ERROR(OUTPUT), "outputs[1].rank", OUTPUT(1),
+    {"output of rank 1", output_rank_1, COPY, ERROR(OUTPUT),
+     "outputs[1].rank is 1, but the operator gives 2: the split axis stays", OUTPUT(1),
      NUMBERS(2, 1)},
-    {"output of rank 3", output_rank_3, COPY, ERROR(OUTPUT), "outputs[1].rank", OUTPUT(1),
+    {"output of rank 3", output_rank_3, COPY, ERROR(OUTPUT),
+     "outputs[1].rank is 3, but the operator gives 2: the split axis stays", OUTPUT(1),
      NUMBERS(2, 3)},
-    {"output of rank 0", output_rank_0, COPY, ERROR(OUTPUT), "outputs[1].rank", OUTPUT(1),
+    {"output of rank 0", output_rank_0, COPY, ERROR(OUTPUT),
+     "outputs[1].rank is 0, but the operator gives 2: the split axis stays", OUTPUT(1),
      NUMBERS(2, 0)},
     {"output one column short", output_3_columns, COPY, ERROR(OUTPUT), "outputs[1].shape[1]",
      OUTPUT(1), NUMBERS(4, 3)},
@@ -1036,7 +1047,8 @@ static const struct bad output_cases[] = {
     {"output of unknown extent", output_extent_minus_1, COPY, ERROR(OUTPUT), "outputs[1].shape[1]",
      OUTPUT(1), NUMBERS(4, -1)},
     {"output with the axis that is dropped", output_with_axis, COPY, ERROR(OUTPUT),
-     "outputs[0].rank", OUTPUT(0), NUMBERS(1, 2)},
+     "outputs[0].rank is 2, but the operator gives 1: the split axis is dropped", OUTPUT(0),
+     NUMBERS(1, 2)},
 };
 
 /* What is read must not be written: structures and arrays of the call, and arrays of other
@@ -1123,7 +1135,10 @@ static const struct bad reads_cases[] = {
      "params.split", OUTPUT(1)},
 };
 
-/* Every call writes to the error structure. */
+/* libsplit_error of the first version, as old programs have it. */
+#define FIRST_ERROR_BYTES offsetof(libsplit_error, words)
+
+/* Every call writes to that part of the error structure. */
 static void test_outputs_over_the_error(void) {
     static struct scene scene;
     libsplit_error errors[2] = {LIBSPLIT_ERROR_INIT, LIBSPLIT_ERROR_INIT};
@@ -1131,7 +1146,7 @@ static void test_outputs_over_the_error(void) {
         for (int is_shape = 0; is_shape < 2; is_shape++) {
             CHECK_CASE("%s: output over error", name_of(verb));
             set_scene(&scene);
-            int64_t *array = ARRAY(is_shape ? (void *)&errors[0].expected : &errors[1]) - !is_shape;
+            int64_t *array = is_shape ? &errors[0].expected : ARRAY(&errors[0].words) - 1;
             if (verb == COPY)
                 scene.outputs[1].data = array;
             else
@@ -1322,7 +1337,7 @@ static void test_every_element_type_one_byte_short(void) {
 
 /* An error structure that cannot be written to makes every call fail, valid or not. */
 static void test_error_structures_that_are_too_small(void) {
-    static const size_t sizes[] = {0, 1, sizeof(libsplit_error) - 1};
+    static const size_t sizes[] = {0, 1, FIRST_ERROR_BYTES - 1};
     static struct scene scene, before;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         for (unsigned verb = COUNT; verb <= COPY; verb *= 2) {
@@ -1378,6 +1393,42 @@ static void test_error_structure_that_is_larger(void) {
     }
 }
 
+/* The words of the message are those that the structure asks for, if it is large enough to. */
+static void test_words(void) {
+    static const struct {
+        const char *name, *says;
+        uint32_t words;
+        size_t size;
+    } cases[] = {
+        {"C", "params.axis 9 ", LIBSPLIT_WORDS_C, sizeof(libsplit_error)},
+        {"C++", "axis() 9 ", LIBSPLIT_WORDS_CPP, sizeof(libsplit_error)},
+        {"ONNX", "axis 9 ", LIBSPLIT_WORDS_ONNX, sizeof(libsplit_error)},
+        {"OpenVINO", "axis 9 ", LIBSPLIT_WORDS_OPENVINO, sizeof(libsplit_error)},
+        {"C++ of a newer header", "axis() 9 ", LIBSPLIT_WORDS_CPP, sizeof(libsplit_error) + 8},
+        {"of no door", "params.axis 9 ", LIBSPLIT_WORDS_OPENVINO + 1, sizeof(libsplit_error)},
+        {"of no door at all", "params.axis 9 ", UINT32_MAX, sizeof(libsplit_error)},
+        {"of the first version", "params.axis 9 ", LIBSPLIT_WORDS_CPP, FIRST_ERROR_BYTES},
+        {"that are cut off", "params.axis 9 ", LIBSPLIT_WORDS_CPP, FIRST_ERROR_BYTES + 3},
+    };
+    static struct scene scene;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (unsigned verb = COUNT; verb <= COPY; verb *= 2) {
+            struct {
+                libsplit_error error;
+                unsigned char later[8];
+            } detail = {.error = LIBSPLIT_ERROR_INIT};
+            detail.error.words = cases[i].words;
+            detail.error.struct_size = cases[i].size;
+            CHECK_CASE("%s: words %s", name_of(verb), cases[i].name);
+            set_scene(&scene);
+            scene.params.axis = 9;
+            CHECK_STATUS(call(verb, &scene, &detail.error), LIBSPLIT_STATUS_ERROR_AXIS);
+            if (strncmp(detail.error.message, cases[i].says, strlen(cases[i].says)) != 0)
+                CHECK_EQ_STR(detail.error.message, cases[i].says);
+            CHECK_EQ_INT(detail.error.words, cases[i].words);
+        }
+}
+
 int main(void) {
     CHECK_START();
     test_what_is_accepted();
@@ -1397,5 +1448,6 @@ int main(void) {
     test_error_structures_that_are_too_small();
     test_error_structure_askew();
     test_error_structure_that_is_larger();
+    test_words();
     CHECK_DONE();
 }

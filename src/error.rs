@@ -283,7 +283,7 @@ rules! { w;
     #[cfg(any(test, all(feature = "ndarray", not(feature = "capi"))))]
     ("the array has gaps, in which others' elements may lie: pass the whole array, or its as_standard_layout()")
     ArrayGaps: Strides,
-    ("{}[{output}] has no strides and so is packed, but the view is not: give an array for the strides", w.outputs)
+    ("{}[{output}].strides is absent (packed), but the view is not packed: give an array for the strides", w.outputs)
     ViewNotPacked: Strides { output: usize },
     ("{}[{output}].strides[{axis}] is {actual}, but the axes of smaller strides reach over {expected} elements: elements would share an address; step over all of them", w.outputs)
     StridesCollide: Strides { output: usize, axis: usize; expected, actual },

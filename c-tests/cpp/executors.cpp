@@ -5,6 +5,7 @@
 // With WITH_TBB also on oneTBB's threads, in two ways; with OpenMP on OpenMP's.
 #include "check.hpp"
 
+#include <cstring>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -171,6 +172,8 @@ void failing(pool &threads) {
     const auto none = [](std::size_t, libsplit::task) {};
     const output outputs[] = {{pieces_data.data(), shape}, {}, {}};
     CHECK_FAILS(thirds.try_copy(x(), outputs, none), libsplit::status::executor);
+    CHECK(std::strncmp(thirds.try_copy(x(), outputs, none).error().what(), "the executor ", 13) ==
+          0);
 #if LIBSPLIT_HPP_THROWS
     const auto throwing = [](std::size_t, libsplit::task) { throw std::runtime_error("no"); };
     CHECK_FAILS(thirds.try_copy(x(), outputs, throwing), libsplit::status::executor);

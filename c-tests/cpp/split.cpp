@@ -444,11 +444,20 @@ void byte_pitches() {
 // Errors speak of this header's functions, not of the fields of libsplit.h.
 void words() {
     const input x(dtype::float32, {7, 4});
-    const std::string missing = split::onnx(18).try_count(x).error().what();
-    CHECK(missing.find("parts()") != std::string::npos);
+    const auto says = [](const libsplit::error &error, const std::string &words) {
+        return std::string(error.what()).find(words) != std::string::npos;
+    };
+    CHECK(says(split::onnx(18).try_count(x).error(), "neither lengths() nor parts() is given"));
+    CHECK(says(split::onnx(18).axis(2).parts(2).try_count(x).error(), "axis() 2 is outside"));
+    CHECK(says(split::onnx(18).parts(5).try_count(x).error(), "clamp_uneven()"));
     std::vector<float> one(1);
     const auto numbers = counting(28);
     const input full(numbers, {7, 4});
+    CHECK(says(split::onnx(18).parts(7).try_copy(full, {one}).error(), "{} where unwanted"));
+    CHECK(says(split::onnx(18).parts(1).try_view(input(numbers.data(), {7, 4}).bytes(7)).error(),
+               "input.bytes() is 7"));
+    CHECK(says(libsplit::plan().try_copy(numbers.data(), {nullptr}).error(), "plan is nullptr"));
+    CHECK(says(split::variadic().try_count(x).error(), "lengths()"));
     const libsplit::error errors[] = {
         split::onnx(18).try_count(x).error(),
         split::onnx(18).parts(5).try_count(x).error(),
@@ -467,11 +476,15 @@ void words() {
         split::to_sequence().piece_length(0).try_count(x).error(),
         split::to_sequence().try_count({dtype::float32, {libsplit::dim_unknown}}).error(),
         split::onnx(18).parts(1).try_view({dtype::float32, {libsplit::dim_unknown}}).error(),
+        split::onnx(18).parts(1).try_view(input(numbers.data(), {7, 4}).bytes(7)).error(),
+        split::onnx(18).parts(1).try_count({libsplit::dtype{99}, {7, 4}}).error(),
+        libsplit::plan().try_copy(numbers.data(), {nullptr}).error(),
     };
     for (const libsplit::error &error : errors) {
         const std::string what = error.what();
         CHECK(error && !what.empty());
-        for (const char *field : {"params", "num_outputs", "LIBSPLIT_", "libsplit_", "NULL", "->"})
+        for (const char *field :
+             {"params", "num_outputs", "LIBSPLIT_", "libsplit_", "NULL", "data_bytes", "all-zero"})
             if (!CHECK(what.find(field) == std::string::npos))
                 std::fprintf(stderr, "  \"%s\" of \"%s\"\n", field, what.c_str());
     }
