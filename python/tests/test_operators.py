@@ -88,8 +88,14 @@ def test_versions() -> None:
             libsplit.onnx_split(seven, num_outputs=3, opset=opset)
     five = libsplit.onnx_split(np.arange(5), num_outputs=4, clamp_uneven=True)
     assert [len(piece) for piece in five] == [2, 2, 1, 0]
-    with pytest.raises(ValueError, match="clamp_uneven=True"):
+    with pytest.raises(ValueError, match="num_outputs is 4.*use fewer, clamp_uneven=True, or lengths"):
         libsplit.onnx_split(np.arange(5), num_outputs=4)
+    with pytest.raises(ValueError, match="parts_or_lengths is 4.*use fewer, uneven='even_out', or lengths"):
+        libsplit.split(np.arange(5), 4, uneven="last_smaller")
+    with pytest.raises(ValueError, match="^num_splits: OpenVINO Split-1 cannot divide"):
+        libsplit.openvino_split(seven, 3)
+    with pytest.raises(ValueError, match="^neither split nor num_outputs is given"):
+        libsplit.onnx_split(seven)
     with pytest.raises(ValueError, match="opset 10: ONNX SplitToSequence begins at 11"):
         libsplit.split_to_sequence(seven, opset=10)
     with pytest.raises(ValueError, match="the dtype of split is INT32"):
