@@ -14,7 +14,7 @@ pub(crate) fn number(count: usize) -> i64 {
 /// The name of an operator or of element types.
 type Name = &'static str;
 
-/// Returns the name of an element type by its number.
+/// Returns the element type of an output or input, which has been found to be one.
 fn named(dtype: i64) -> DType {
     i32::try_from(dtype).ok().and_then(DType::from_number).unwrap_or(DType::Float)
 }
@@ -56,7 +56,7 @@ macro_rules! kinds {
             $(#[doc = $doc] $kind = libsplit_status::$status.0,)*
         }
 
-        /// The name of a status in C, NUL-terminated.
+        /// Returns the name of a status in C, NUL-terminated.
         pub(crate) fn status_name(status: libsplit_status) -> &'static str {
             match status {
                 libsplit_status::OK => "LIBSPLIT_STATUS_OK\0",
@@ -102,7 +102,7 @@ macro_rules! rules {
         }
 
         impl Error {
-            /// The kind, which in C is the status.
+            /// Returns the kind, which in C is the status.
             #[must_use]
             pub fn kind(&self) -> ErrorKind {
                 match self {
@@ -110,7 +110,7 @@ macro_rules! rules {
                 }
             }
 
-            /// The output that the error is about; `None` when it concerns the input, the parameters or the executor.
+            /// Returns the output that the error is about; `None` when it concerns the input, the parameters or the executor.
             #[must_use]
             #[allow(unused_variables)]
             pub fn output_index(&self) -> Option<usize> {
@@ -119,7 +119,7 @@ macro_rules! rules {
                 }
             }
 
-            /// The two numbers that disagree, expected and actual, where two do.
+            /// Returns the two numbers that disagree, expected and actual, where two do.
             #[must_use]
             pub fn numbers(&self) -> Option<(i64, i64)> {
                 match *self {
@@ -333,7 +333,7 @@ rules! { w;
 }
 
 impl Error {
-    /// The message in the words of the door that the call came through.
+    /// Returns the message in the words of the door that the call came through.
     ///
     /// ```
     /// use libsplit::{Operator, Split, Words};

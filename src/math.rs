@@ -1,25 +1,25 @@
 //! Arithmetic that cannot panic. Nobody here divides by 0 or takes steps of 0, but the compiler need
 //! not be able to see that.
 
-/// Returns the quotient by what is not 0.
+/// Returns `a / b`; 0 if `b` is 0.
 #[inline]
 pub(crate) fn div(a: usize, b: usize) -> usize {
     a.checked_div(b).unwrap_or(0)
 }
 
-/// Returns the remainder.
+/// Returns the remainder of `a / b`; 0 if `b` is 0.
 #[inline]
 pub(crate) fn rem(a: usize, b: usize) -> usize {
     a.checked_rem(b).unwrap_or(0)
 }
 
-/// Returns both.
+/// Returns quotient and remainder.
 #[inline]
 pub(crate) fn div_rem(a: usize, b: usize) -> (usize, usize) {
     (div(a, b), rem(a, b))
 }
 
-/// Returns both, of signed numbers.
+/// Returns quotient and remainder of signed numbers.
 #[inline]
 pub(crate) fn div_rem_signed(a: i64, b: i64) -> (i64, i64) {
     (a.checked_div(b).unwrap_or(0), a.checked_rem(b).unwrap_or(0))

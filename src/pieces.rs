@@ -65,7 +65,7 @@ impl Pieces<'_> {
         }
     }
 
-    /// [`Pieces::length`], unless all lengths lie in memory.
+    /// Returns the length of a piece of a list that does not lie in memory as int64, or of equal pieces.
     #[inline(never)] // once in the library
     fn worked_out(&self, index: usize) -> i64 {
         match *self {

@@ -28,17 +28,19 @@ impl Span {
         Self::of_array(start.cast::<u8>(), len)
     }
 
+    /// Returns where a slice lies.
     #[inline]
     pub(crate) fn of_slice<T>(slice: &[T]) -> Self {
         Self::of_array(slice.as_ptr(), slice.len())
     }
 
+    /// Returns whether two spans have a byte in common.
     #[inline]
     pub(crate) fn intersects(self, other: Self) -> bool {
         !self.is_apart(other) && !self.is_empty() && !other.is_empty()
     }
 
-    /// Returns whether one lies above the other. An empty span within another does not.
+    /// Returns whether one lies above the other. False for an empty span that lies within the other.
     #[inline]
     pub(crate) fn is_apart(self, other: Self) -> bool {
         other.end <= self.start || self.end <= other.start

@@ -107,13 +107,13 @@ impl<'a> Split<'a> {
         Self(Request { num_outputs, ..self.0 }, self.1)
     }
 
-    /// For SplitToSequence without lengths: sets whether the pieces, all of length 1, keep the axis.
+    /// Sets whether pieces of SplitToSequence without lengths, which are all of length 1, keep the axis.
     pub fn keepdims(self, keepdims: bool) -> Self {
         Self(Request { keepdims, ..self.0 }, self.1)
     }
 
-    /// For Split-18 with `num_outputs`: sets whether an extent that is too small for equal pieces and
-    /// a shorter last one gives shorter pieces instead of an error (5 into 4: 2, 2, 1, 0).
+    /// Sets whether Split-18 with `num_outputs` gives shorter pieces instead of an error if the extent is too
+    /// small for equal pieces and a shorter last one (5 into 4: 2, 2, 1, 0).
     pub fn clamp_uneven(self, clamp_uneven: bool) -> Self {
         Self(Request { clamp_uneven, ..self.0 }, self.1)
     }
@@ -362,7 +362,7 @@ impl<'a> Split<'a> {
     }
 }
 
-/// The layouts of the pieces of a view.
+/// Returns the layouts of the pieces of a view.
 pub(super) fn layouts<T: Element>(call: &ParsedCall<'_>, input: &View<'_, T>) -> Vec<Layout> {
     let geometry = &call.geometry;
     let stride = input.strides().get(geometry.axis).copied().unwrap_or(0);

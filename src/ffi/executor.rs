@@ -71,7 +71,7 @@ impl Executor for Pool {
     }
 }
 
-/// One task, as the caller's pool runs it.
+/// Runs one task, called by the caller's pool.
 ///
 /// # Safety
 /// `context` must be the one that [`Pool::parallel_for`] made.

@@ -1,4 +1,4 @@
-//! Raw pointers in, checked borrows out. Everything that C hands over passes through here, once.
+//! Raw pointers in, checked borrows out: the input, the parameters, the lengths, and arrays of descriptors.
 //!
 //! # Safety
 //! For everything unsafe here: promises 1 and 2 of [`super`].
@@ -44,7 +44,7 @@ impl<'a> ParsedCall<'a> {
 }
 
 impl ParsedCall<'_> {
-    /// Parses a call and plans its split. The result is written to `room` part by part, because it is large. `outputs`
+    /// Parses a call and plans its split. The result is written to `room`, because it is large. `outputs`
     /// is the number of outputs that the caller gave. If extents may be unknown, the strides do not matter. `error`
     /// counts as memory that is read.
     #[inline(never)] // once in the library
@@ -114,6 +114,7 @@ fn operator(params: &libsplit_params) -> Result<Operator, Error> {
     }
 }
 
+/// Checks that no flag is set but the `known` ones.
 #[inline]
 pub(super) fn check_flags(argument: Argument, flags: u32, known: u32) -> Result<(), Error> {
     if flags & !known == 0 {

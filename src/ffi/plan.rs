@@ -38,7 +38,7 @@ use core::ptr::{null, NonNull};
 use core::slice;
 
 /// The first 8 bytes of a plan: its name, and a hash of everything that must be the same in the build that reads it.
-/// The order of bytes shows anyway.
+/// Another order of bytes shows in the name.
 const MAGIC: u64 = {
     // FNV-1a, of words.
     const fn and(hash: u32, fact: u32) -> u32 {

@@ -59,8 +59,8 @@ impl Reads<'_> {
         }
     }
 
-    /// Returns the first of some spans that overlaps memory which is read, and whose memory that is: `None` if it is
-    /// the `other` span. All spans lie within the hull.
+    /// Returns the first span that overlaps memory that the call reads, and whose memory that is: `None` if it is the
+    /// `other` span. All spans lie within the hull.
     #[inline(never)] // once in the library
     pub(super) fn first_under(
         &self,
