@@ -65,7 +65,6 @@ impl<'a> Geometry<'a> {
     }
 
     /// Checks that all elements and all bytes can be numbered by `isize`, which is always so if it has 64 bits.
-    #[inline]
     pub(crate) fn check_addressable(&self) -> Result<(), Error> {
         let bytes = self.output_bytes(self.extent);
         match (isize::try_from(bytes), isize::try_from(self.elements)) {
@@ -75,25 +74,21 @@ impl<'a> Geometry<'a> {
     }
 
     /// Returns the number of bytes of a packed output of `len` steps.
-    #[inline]
     pub(crate) fn output_bytes(&self, len: i64) -> i64 {
         bytes_of_bits(self.step_bits.wrapping_mul(len))
     }
 
     /// Returns the number of bytes of a packed output that lies in memory.
-    #[inline]
     pub(crate) fn piece_bytes(&self, len: i64) -> usize {
         usize_of(self.output_bytes(len))
     }
 
     /// Returns the rank of every output.
-    #[inline]
     pub(crate) fn output_rank(&self) -> usize {
         self.shape.len() - usize::from(!self.keeps_axis)
     }
 
     /// Returns the extents of an output of `len` steps, outermost first.
-    #[inline]
     pub(crate) fn output_shape(
         &self,
         len: i64,
@@ -106,7 +101,6 @@ impl<'a> Geometry<'a> {
     }
 
     /// Returns whether these are the extents of an output of `len` steps. There must be as many as it has axes.
-    #[inline]
     pub(crate) fn is_output_shape(&self, len: i64, shape: impl Iterator<Item = i64>) -> bool {
         if !self.keeps_axis {
             return shape.eq(self.output_shape(len));
@@ -124,7 +118,6 @@ impl<'a> Geometry<'a> {
     }
 
     /// Returns the axes that outputs have, by their numbers in the input.
-    #[inline]
     fn input_axes(
         &self,
     ) -> impl DoubleEndedIterator<Item = usize> + ExactSizeIterator + Clone + use<> {
@@ -256,7 +249,6 @@ impl<'a> Place<'a> {
     }
 
     /// Returns where the piece of `len` steps from `offset` on lies.
-    #[inline]
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // within the input's reach
     pub(crate) fn of(&self, offset: i64, len: i64) -> Placed {
         let begin = offset.wrapping_mul(self.step).wrapping_add(self.begin);

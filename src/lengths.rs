@@ -96,7 +96,6 @@ impl<'a> Lengths<'a> {
     }
 
     /// Returns the entries of a list, if their values are known and lie in memory as a slice of int64 does.
-    #[inline]
     #[allow(clippy::cast_ptr_alignment)] // which is looked at
     pub(crate) fn words(&self) -> Option<&'a [i64]> {
         let data = self.data.cast::<i64>();

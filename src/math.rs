@@ -2,38 +2,32 @@
 //! not be able to see that.
 
 /// Returns `a / b`; 0 if `b` is 0.
-#[inline]
 pub(crate) fn div(a: usize, b: usize) -> usize {
     a.checked_div(b).unwrap_or(0)
 }
 
 /// Returns the remainder of `a / b`; 0 if `b` is 0.
-#[inline]
 pub(crate) fn rem(a: usize, b: usize) -> usize {
     a.checked_rem(b).unwrap_or(0)
 }
 
 /// Returns quotient and remainder.
-#[inline]
 pub(crate) fn div_rem(a: usize, b: usize) -> (usize, usize) {
     (div(a, b), rem(a, b))
 }
 
 /// Returns quotient and remainder of signed numbers.
-#[inline]
 pub(crate) fn div_rem_signed(a: i64, b: i64) -> (i64, i64) {
     (a.checked_div(b).unwrap_or(0), a.checked_rem(b).unwrap_or(0))
 }
 
 /// Returns the quotient, rounded up.
-#[inline]
 pub(crate) fn div_ceil(a: usize, b: usize) -> usize {
     let (quotient, rest) = div_rem(a, b);
     quotient + usize::from(rest > 0)
 }
 
 /// Returns the number itself if it is a multiple, else the next multiple.
-#[inline]
 pub(crate) fn next_multiple(a: usize, of: usize) -> usize {
     div_ceil(a, of).saturating_mul(of)
 }
@@ -48,7 +42,6 @@ pub(crate) fn gcd(mut a: usize, mut b: usize) -> usize {
 }
 
 /// Returns a checked offset as `isize`: what lies in memory fits.
-#[inline]
 #[allow(clippy::cast_possible_truncation)]
 pub(crate) fn isize_of(offset: i64) -> isize {
     offset as isize

@@ -24,7 +24,6 @@ pub(crate) struct Part {
 
 impl Part {
     /// Returns a piece as a part, if it is one.
-    #[inline]
     fn new(Piece { index, offset, len }: Piece, targets: &Pointers<'_, u8>) -> Option<Self> {
         let target = targets.get(index);
         (len > 0 && !target.is_null()).then_some(Self { index, offset, len, target })
@@ -48,7 +47,6 @@ impl<T> Pointers<'_, T> {
     }
 
     /// Returns the pointer with this index, or NULL past the end.
-    #[inline]
     pub(crate) fn get(&self, index: usize) -> *mut T {
         if index >= self.len {
             return core::ptr::null_mut();
@@ -72,7 +70,6 @@ impl<'a> Parts<'a> {
     }
 
     /// Returns the parts in order.
-    #[inline]
     pub(crate) fn iter(&self) -> Iter<'a> {
         Iter { pieces: self.pieces.iter(), targets: self.targets }
     }
@@ -83,7 +80,6 @@ impl<'a> Parts<'a> {
     }
 
     /// Returns the part with this index, without its offset.
-    #[inline]
     pub(crate) fn get(&self, index: usize) -> Option<Part> {
         Part::new(Piece { index, offset: 0, len: self.pieces.length(index) }, &self.targets)
     }
@@ -99,7 +95,6 @@ pub(crate) struct Iter<'a> {
 impl Iterator for Iter<'_> {
     type Item = Part;
 
-    #[inline]
     fn next(&mut self) -> Option<Part> {
         self.pieces.find_map(|piece| Part::new(piece, &self.targets))
     }
@@ -155,7 +150,6 @@ pub(crate) struct Transfer<'a> {
 
 impl Transfer<'_> {
     /// Returns the memory that a piece is copied to. It is empty if nothing is copied.
-    #[inline]
     pub(crate) fn written(&self, index: usize) -> Span {
         let Some(part) = self.parts.get(index) else { return Span::default() };
         let bits = self.geometry.dtype.bits();
@@ -169,7 +163,6 @@ impl Transfer<'_> {
     }
 
     /// Returns the extent and the stride of every axis of an output; `None` if it is packed.
-    #[inline]
     pub(crate) fn output_dims(
         &self,
         part: &Part,

@@ -28,7 +28,6 @@ pub(crate) enum Pieces<'a> {
 }
 
 impl Pieces<'_> {
-    #[inline]
     pub(crate) fn count(&self) -> i64 {
         match *self {
             Self::Words(lengths) => index_of(lengths.len()),
@@ -38,7 +37,6 @@ impl Pieces<'_> {
     }
 
     /// Returns the pieces in order.
-    #[inline]
     pub(crate) fn iter(&self) -> PieceIter<'_> {
         let words = if let Self::Words(lengths) = self { lengths } else { &[][..] };
         PieceIter { pieces: self, words, next: 0, end: usize_of(self.count()), offset: 0 }
@@ -57,7 +55,6 @@ impl Pieces<'_> {
     }
 
     /// Returns the length of the piece with this index.
-    #[inline]
     pub(crate) fn length(&self, index: usize) -> i64 {
         match self {
             Self::Words(lengths) => lengths.get(index).copied().unwrap_or(0),
@@ -100,7 +97,6 @@ pub(crate) struct PieceIter<'a> {
 impl Iterator for PieceIter<'_> {
     type Item = Piece;
 
-    #[inline]
     fn next(&mut self) -> Option<Piece> {
         let &mut Self { pieces, words, next: index, end, offset } = self;
         let len = match words.get(index) {

@@ -311,7 +311,6 @@ pub(super) unsafe fn check_output(
 
 /// Checks that no output overlaps the input, another output, anything else that is read, or the `array` of descriptors
 /// or addresses. `trail` has seen all outputs.
-#[inline]
 pub(super) fn check_apart(
     transfer: &Transfer<'_>,
     trail: Trail,

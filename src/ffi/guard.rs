@@ -12,7 +12,6 @@ use core::ffi::c_char;
 use core::fmt::Write;
 
 /// Makes a call, unless `error` cannot be written to. Returns its status, and writes the details to `error`.
-#[inline]
 pub(super) unsafe fn guard(
     error: *mut libsplit_error,
     call: impl FnOnce() -> Result<(), Error>,

@@ -94,7 +94,6 @@ impl ParsedCall<'_> {
 }
 
 /// Returns the operator version that governs.
-#[inline]
 fn operator(params: &libsplit_params) -> Result<Operator, Error> {
     let openvino = |operator, name| match params.opset {
         0 | 1 => Ok(operator),
@@ -115,7 +114,6 @@ fn operator(params: &libsplit_params) -> Result<Operator, Error> {
 }
 
 /// Checks that no flag is set but the `known` ones.
-#[inline]
 pub(super) fn check_flags(argument: Argument, flags: u32, known: u32) -> Result<(), Error> {
     if flags & !known == 0 {
         return Ok(());
@@ -222,7 +220,6 @@ pub(super) unsafe fn tensor_of<'a>(
 }
 
 /// Checks that a pointer is not NULL, and aligned.
-#[inline]
 pub(super) fn checked_field<T>(
     pointer: *const T,
     argument: Argument,
@@ -240,7 +237,6 @@ pub(super) fn checked_field<T>(
 }
 
 /// Checks that a pointer to an argument is not NULL, and aligned.
-#[inline]
 pub(super) fn checked<T>(pointer: *const T, argument: Argument) -> Result<*const T, Error> {
     checked_field(pointer, argument, Field::Itself)
 }
@@ -298,7 +294,6 @@ pub(super) unsafe fn versioned<T: Copy>(
 }
 
 /// Returns the output descriptors. Checks that memory can hold so many.
-#[inline]
 pub(super) unsafe fn descriptors<'a>(
     outputs: *const libsplit_tensor,
     len: usize,
@@ -317,7 +312,6 @@ pub(super) unsafe fn descriptors<'a>(
 }
 
 /// Returns where the shape and the strides of a descriptor lie; nowhere if they are NULL.
-#[inline]
 pub(super) fn arrays(output: &libsplit_tensor, rank: usize) -> [Span; 2] {
     [output.shape, output.strides].map(|array| Span::of_array(array, rank))
 }

@@ -250,7 +250,6 @@ pub(crate) struct Planned<'a> {
 }
 
 impl<'a> Planned<'a> {
-    #[inline]
     unsafe fn read(plan: *const libsplit_plan) -> Result<Self, Error> {
         let place = checked(plan.cast::<u64>(), Argument::Plan)?;
         // SAFETY: promises 1 and 3: 8 bytes are there, and if they are right, all others.
@@ -263,7 +262,6 @@ impl<'a> Planned<'a> {
     }
 
     /// Reads a plan. Checks that it was made for this number of outputs.
-    #[inline]
     pub(crate) unsafe fn for_outputs(
         plan: *const libsplit_plan,
         num_outputs: usize,
@@ -278,20 +276,17 @@ impl<'a> Planned<'a> {
     }
 
     /// Returns an array of the plan.
-    #[inline]
     fn array<T>(&self, array: usize, len: usize) -> &'a [T] {
         // SAFETY: promise 3.
         unsafe { slice::from_raw_parts(self.place.add(array).cast(), len) }
     }
 
     /// Returns where the plan lies.
-    #[inline]
     fn span(&self) -> (Argument, Span) {
         (Argument::Plan, Span::of_array(self.place, self.head.sections.end))
     }
 
     /// Returns the shape of the input, and the pieces.
-    #[inline]
     fn split(&self) -> (Geometry<'a>, Pieces<'a>) {
         let &Head { geometry, rank, sections, num_outputs, .. } = self.head;
         let shape = self.array(sections.shape, rank);
@@ -312,7 +307,6 @@ impl<'a> Planned<'a> {
     }
 
     /// Returns the copy that the plan describes, in the form that the engine takes.
-    #[inline]
     fn transfer<'b>(
         &self,
         source: *const u8,

@@ -30,7 +30,6 @@ impl Reads<'_> {
     };
 
     /// Returns whose memory a span overlaps, if it overlaps any.
-    #[inline]
     pub(super) fn under(&self, span: Span) -> Option<Argument> {
         let is_over = |read: Span| read.intersects(span);
         let is_over_tensor = |tensor: Option<&libsplit_tensor>| {

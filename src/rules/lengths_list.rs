@@ -60,7 +60,6 @@ pub(super) fn pieces<'a>(
 }
 
 /// Returns the sum of the entries if none of them is below 0, and the sum not above `i64::MAX`.
-#[inline]
 fn plain_sum(words: &[i64]) -> Option<i64> {
     let (sum, signs) = words.iter().fold((0i64, 0), |(sum, signs), length| {
         let sum = sum.wrapping_add(*length);
