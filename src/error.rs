@@ -74,7 +74,6 @@ macro_rules! kinds {
 /// Messages take the names of arguments from the words of the caller's door.
 macro_rules! rules {
     ($words:ident; $(
-        $(#[$cfg:meta])*
         ($message:literal $(, $word:expr)*)
         $rule:ident: $kind:ident
         $({ $($field:ident: $type:ident),* $(; $expected:ident, $actual:ident)? })?,
@@ -84,7 +83,6 @@ macro_rules! rules {
         #[non_exhaustive]
         #[allow(missing_docs)] // the message above a variant says what it means
         pub enum Error {$(
-            $(#[$cfg])*
             $rule $({ $($field: $type,)* $($expected: i64, $actual: i64)? })?,
         )*}
 
@@ -92,7 +90,6 @@ macro_rules! rules {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 let $words = self.words;
                 match self.error {$(
-                    $(#[$cfg])*
                     Error::$rule $({ $($field,)* $($expected, $actual)? })? => {
                         write!(f, $message $(, $word)*
                             $(, $($field = shown!($words $type $field),)* $($expected = *$expected, $actual = *$actual)?)?)
@@ -106,7 +103,7 @@ macro_rules! rules {
             #[must_use]
             pub fn kind(&self) -> ErrorKind {
                 match self {
-                    $($(#[$cfg])* Self::$rule { .. } => ErrorKind::$kind,)*
+                    $(Self::$rule { .. } => ErrorKind::$kind,)*
                 }
             }
 
@@ -115,7 +112,7 @@ macro_rules! rules {
             #[allow(unused_variables)]
             pub fn output_index(&self) -> Option<usize> {
                 match self {
-                    $($(#[$cfg])* Self::$rule { $($($field,)*)? .. } => output_index!($($($field $field)*)?),)*
+                    $(Self::$rule { $($($field,)*)? .. } => output_index!($($($field $field)*)?),)*
                 }
             }
 
@@ -275,7 +272,6 @@ rules! { w;
     Capacity: Capacity { output: usize; expected, actual },
     ("there are {actual} strides for {expected} axes: give one for each axis")
     StridesLen: Strides { ; expected, actual },
-    #[cfg(all(feature = "ndarray", not(feature = "capi")))]
     ("the array has gaps, in which others' elements may lie: pass the whole array, or its as_standard_layout()")
     ArrayGaps: Strides,
     ("{}[{output}].strides is NULL (packed), but the view is not packed: give an array for the strides", w.outputs)
@@ -312,10 +308,8 @@ rules! { w;
     ArrayOverlap: Overlap { argument: Argument, other: Argument },
     ("{}[{output}].dtype is {} ({actual}), but that of {} is {} ({expected}): splitting does not convert", w.outputs, named(*actual), w.input, named(*expected))
     OutputDType: Output { output: usize; expected, actual },
-    ("{}[{output}].rank is {actual}, but the operator gives {expected}: the split axis stays, with the length of the piece as its extent; see {}", w.outputs, w.infer)
+    ("{}[{output}].rank is {actual}, but the operator gives {expected}: the split axis stays unless keepdims is 0; see {}", w.outputs, w.infer)
     OutputRank: Output { output: usize; expected, actual },
-    ("{}[{output}].rank is {actual}, but the operator gives {expected}: the split axis is dropped; see {}", w.outputs, w.infer)
-    OutputRankDropped: Output { output: usize; expected, actual },
     ("{}[{output}].shape[{axis}] is {actual}, but the operator gives {expected}: see {}", w.outputs, w.infer)
     OutputShape: Output { output: usize, axis: usize; expected, actual },
     ("the number of pieces depends on {argument}, which is not known yet: call again when it is")
@@ -324,8 +318,6 @@ rules! { w;
     ExecutorFailed: Executor { ; expected, actual },
     ("parallel_for ran only {actual} of {expected} tasks: run each of them once before it returns")
     ExecutorSkipped: Executor { ; expected, actual },
-    ("libsplit failed inside: this is a bug, please report it")
-    Internal: Internal,
     ("plan is not a plan of this library (it begins with {actual:#x}): make one with libsplit_plan_init of this build")
     NoPlan: Plan { actual: u64 },
     ("plan_size is {actual}, but {expected} bytes are needed: see libsplit_plan_size")

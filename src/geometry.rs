@@ -4,7 +4,7 @@ use crate::dtype::DType;
 use crate::error::{number, Error};
 use crate::rules::split_to_sequence::drops_axis;
 use crate::rules::Request;
-use crate::shape::{self, bytes_of_bits, usize_of, DIM_UNKNOWN, MAX_RANK};
+use crate::shape::{self, bytes_of_bits, DIM_UNKNOWN, MAX_RANK};
 use crate::tensor::Tensor;
 use crate::words::Argument;
 
@@ -76,11 +76,6 @@ impl<'a> Geometry<'a> {
     /// Returns the number of bytes of a packed output of `len` steps.
     pub(crate) fn output_bytes(&self, len: i64) -> i64 {
         bytes_of_bits(self.step_bits.wrapping_mul(len))
-    }
-
-    /// Returns the number of bytes of a packed output that lies in memory.
-    pub(crate) fn piece_bytes(&self, len: i64) -> usize {
-        usize_of(self.output_bytes(len))
     }
 
     /// Returns the rank of every output.

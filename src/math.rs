@@ -6,14 +6,9 @@ pub(crate) fn div(a: usize, b: usize) -> usize {
     a.checked_div(b).unwrap_or(0)
 }
 
-/// Returns the remainder of `a / b`; 0 if `b` is 0.
-pub(crate) fn rem(a: usize, b: usize) -> usize {
-    a.checked_rem(b).unwrap_or(0)
-}
-
-/// Returns quotient and remainder.
+/// Returns quotient and remainder; 0 for both if `b` is 0.
 pub(crate) fn div_rem(a: usize, b: usize) -> (usize, usize) {
-    (div(a, b), rem(a, b))
+    (div(a, b), a.checked_rem(b).unwrap_or(0))
 }
 
 /// Returns quotient and remainder of signed numbers.

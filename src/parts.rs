@@ -70,33 +70,24 @@ impl<'a> Parts<'a> {
     }
 
     /// Returns the parts in order.
-    pub(crate) fn iter(&self) -> Iter<'a> {
-        Iter { pieces: self.pieces.iter(), targets: self.targets }
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Part> + Clone + use<'a> {
+        self.among(self.pieces.iter())
     }
 
     /// Returns the parts of a range of pieces, which may end past the last one.
-    pub(crate) fn some(&self, range: Range<usize>) -> Iter<'a> {
-        Iter { pieces: self.pieces.range(range), targets: self.targets }
+    pub(crate) fn some(&self, range: Range<usize>) -> impl Iterator<Item = Part> + Clone + use<'a> {
+        self.among(self.pieces.range(range))
+    }
+
+    /// Returns those of some pieces that are parts.
+    fn among(&self, pieces: PieceIter<'a>) -> impl Iterator<Item = Part> + Clone + use<'a> {
+        let targets = self.targets;
+        pieces.filter_map(move |piece| Part::new(piece, &targets))
     }
 
     /// Returns the part with this index, without its offset.
     pub(crate) fn get(&self, index: usize) -> Option<Part> {
         Part::new(Piece { index, offset: 0, len: self.pieces.length(index) }, &self.targets)
-    }
-}
-
-/// Iterates over parts.
-#[derive(Clone)]
-pub(crate) struct Iter<'a> {
-    pieces: PieceIter<'a>,
-    targets: Pointers<'a, u8>,
-}
-
-impl Iterator for Iter<'_> {
-    type Item = Part;
-
-    fn next(&mut self) -> Option<Part> {
-        self.pieces.find_map(|piece| Part::new(piece, &self.targets))
     }
 }
 

@@ -1,5 +1,6 @@
 //! The pieces of a split.
 
+use crate::error::number;
 use crate::lengths::Lengths;
 use crate::shape::usize_of;
 use core::ops::Range;
@@ -30,7 +31,7 @@ pub(crate) enum Pieces<'a> {
 impl Pieces<'_> {
     pub(crate) fn count(&self) -> i64 {
         match *self {
-            Self::Words(lengths) => index_of(lengths.len()),
+            Self::Words(lengths) => number(lengths.len()),
             Self::Equal { count, .. } => count,
             Self::Listed { ref lengths, .. } => lengths.count,
         }
@@ -70,7 +71,7 @@ impl Pieces<'_> {
             Self::Equal { size, extent, .. } => {
                 size.min(extent - offset_of_equal(index, size, extent))
             }
-            Self::Listed { ref lengths, rest } => match lengths.value(index_of(index)) {
+            Self::Listed { ref lengths, rest } => match lengths.value(number(index)) {
                 Some(len @ 0..) => len,
                 _ => rest,
             },
@@ -80,7 +81,7 @@ impl Pieces<'_> {
 
 /// Returns where one of equal pieces begins.
 fn offset_of_equal(index: usize, size: i64, extent: i64) -> i64 {
-    index_of(index).saturating_mul(size).min(extent)
+    number(index).saturating_mul(size).min(extent)
 }
 
 /// Iterates over pieces.
@@ -108,10 +109,4 @@ impl Iterator for PieceIter<'_> {
         self.offset = offset.wrapping_add(if len < 0 { !len } else { len });
         Some(Piece { index, offset, len })
     }
-}
-
-/// Converts the index of a piece, which fits, since there are at most `i64::MAX` pieces.
-#[allow(clippy::cast_possible_wrap)]
-fn index_of(index: usize) -> i64 {
-    index as i64
 }

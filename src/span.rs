@@ -21,11 +21,6 @@ impl Span {
         Self { start, end: start.wrapping_add(len.wrapping_mul(size_of::<T>())) }
     }
 
-    /// Returns the `len` bytes from an address on.
-    pub(crate) fn of_bytes<T>(start: *const T, len: usize) -> Self {
-        Self::of_array(start.cast::<u8>(), len)
-    }
-
     /// Returns where a slice lies.
     pub(crate) fn of_slice<T>(slice: &[T]) -> Self {
         Self::of_array(slice.as_ptr(), slice.len())

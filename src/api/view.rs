@@ -44,7 +44,11 @@ impl Layout {
         if count != actual {
             return Err(Error::SliceLen { expected: count, actual });
         }
-        Ok(Self { offset: 0, shape: shape.into(), strides: packed_strides(shape) })
+        let (mut strides, mut stride): (Box<[i64]>, _) = (shape.into(), 1);
+        for slot in strides.iter_mut().rev() {
+            stride *= core::mem::replace(slot, stride).max(1);
+        }
+        Ok(Self { offset: 0, shape: shape.into(), strides })
     }
 
     /// Lays out a tensor in a slice of `len` elements. Checks that all of it lies within.
@@ -99,16 +103,6 @@ fn check_shape<T: Element>(shape: &[i64]) -> Result<i64, Error> {
     let too_many = Error::TooManyElements { argument: Argument::Input };
     let [count, ..] = geometry::counts(shape, 1, &[], T::DTYPE).ok_or(too_many)?;
     Ok(count)
-}
-
-/// Returns the row-major packed strides of a shape that is within bounds. Extents of 0 count as 1.
-fn packed_strides(shape: &[i64]) -> Box<[i64]> {
-    let mut strides: Box<[i64]> = shape.into();
-    let mut stride = 1;
-    for slot in strides.iter_mut().rev() {
-        stride *= core::mem::replace(slot, stride).max(1);
-    }
-    strides
 }
 
 impl<'a, T: Element> View<'a, T> {

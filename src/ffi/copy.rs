@@ -280,11 +280,7 @@ pub(super) unsafe fn check_output(
     }
     if tensor.shape.len() != geometry.output_rank() {
         let (expected, actual) = (number(geometry.output_rank()), number(tensor.shape.len()));
-        return Err(if geometry.keeps_axis {
-            Error::OutputRank { output, expected, actual }
-        } else {
-            Error::OutputRankDropped { output, expected, actual }
-        });
+        return Err(Error::OutputRank { output, expected, actual });
     }
     for (axis, (expected, &actual)) in geometry.output_shape(len).zip(tensor.shape).enumerate() {
         if expected != actual {

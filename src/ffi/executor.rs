@@ -34,7 +34,7 @@ impl Pool {
         if given.parallel_for.is_none() && given.flags == 0 {
             return Err(Error::Null { argument: Argument::ParallelFor, field: Field::Itself });
         }
-        *span = Span::of_bytes(executor, bytes);
+        *span = Span::of_array(executor.cast::<u8>(), bytes);
         Ok(Some(Self(given)))
     }
 }

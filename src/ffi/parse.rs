@@ -32,18 +32,16 @@ pub(crate) struct ParsedCall<'a> {
     pub(super) reads: Reads<'a>,
 }
 
-#[cfg(all(feature = "alloc", not(feature = "capi")))]
 impl<'a> ParsedCall<'a> {
     /// Plans a call from Rust.
+    #[cfg(all(feature = "alloc", not(feature = "capi")))]
     pub(crate) fn new(input: Tensor<'a>, request: &Request<'a>) -> Result<Self, Error> {
         let has_lengths = request.lengths.is_some();
         let geometry = Geometry::new(request, has_lengths, &input)?;
         let pieces = request.pieces(input.dtype, geometry.extent)?;
         Ok(Self { input, geometry, pieces, reads: Reads::NOTHING })
     }
-}
 
-impl ParsedCall<'_> {
     /// Parses a call and plans its split. The result is written to `room`, because it is large. `outputs`
     /// is the number of outputs that the caller gave. If extents may be unknown, the strides do not matter. `error`
     /// counts as memory that is read.
@@ -64,7 +62,7 @@ impl ParsedCall<'_> {
             let described = &*checked(input, Argument::Input)?;
             let input = tensor_of(described, !may_be_unknown, Argument::Input)?;
             let mut reads = Reads {
-                request: (Argument::Params, Span::of_bytes(params, params_bytes)),
+                request: (Argument::Params, Span::of_array(params.cast::<u8>(), params_bytes)),
                 input: Some(described),
                 error,
                 ..Reads::NOTHING

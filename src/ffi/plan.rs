@@ -17,7 +17,7 @@
 use super::copy::{check_apart, check_output, Checked};
 use super::executor::Pool;
 use super::libsplit_version;
-use super::parse::{self, checked, ParsedCall, FIRST_ERROR};
+use super::parse::{self, checked, ParsedCall};
 use super::reads::Reads;
 use super::types::{
     libsplit_error, libsplit_executor, libsplit_params, libsplit_plan, libsplit_tensor,
@@ -129,10 +129,8 @@ pub unsafe fn plan_init(
     // SAFETY: promises 1 and 2.
     unsafe {
         let call = ParsedCall::parse(input, params, given, false, error, &mut room)?;
-        let mut wanted = None;
-        if !outputs.is_null() {
-            wanted = Some(parse::descriptors(outputs, num_outputs)?);
-        }
+        let wanted = || parse::descriptors(outputs, num_outputs);
+        let wanted = (!outputs.is_null()).then(wanted).transpose()?;
         make(plan, plan_size, call, wanted, num_outputs)
     }
 }
@@ -160,7 +158,7 @@ pub(crate) unsafe fn make(
     input.check_bit_offset(Argument::Input)?;
     let mut reach = Reach::default();
     if geometry.elements > 0 {
-        reach = input.reach(geometry.elements, Argument::Input)?.check_fits(Argument::Input)?;
+        reach = input.reach(geometry.elements, Argument::Input)?;
     }
     geometry.check_addressable()?;
     let check = |Piece { index, len, .. }| match outputs {
@@ -172,13 +170,10 @@ pub(crate) unsafe fn make(
     };
     let (given, mut has_strided_outputs) = (outputs.unwrap_or_default(), false);
     for piece in pieces.iter() {
-        if let Some(checked) = check(piece)? {
-            checked.reach.check_fits(Argument::Output(piece.index))?;
-            has_strided_outputs |= !checked.is_packed;
-        }
+        has_strided_outputs |= check(piece)?.is_some_and(|checked| !checked.is_packed);
     }
     // Nothing that is read is overwritten.
-    let memory = Span::of_bytes(plan, sections.end);
+    let memory = Span::of_array(plan, sections.end);
     let arrays = |output| parse::arrays(output, geometry.output_rank());
     let has_array = |output| arrays(output).iter().any(|array| memory.intersects(*array));
     let array = || given.iter().position(has_array).map(Argument::Output);
@@ -405,12 +400,9 @@ pub unsafe fn plan_view(
         checked(outputs.cast_const(), Argument::Outputs)?;
         planned.input(input)?;
         let written = Span::of_array(outputs.cast_const(), num_outputs);
-        let (argument, (other, plan)) = (Argument::Outputs, planned.span());
-        if plan.intersects(written) {
-            return Err(Error::ArrayOverlap { argument, other });
-        }
-        if !error.is_null() && Span::of_bytes(error, FIRST_ERROR).intersects(written) {
-            return Err(Error::ArrayOverlap { argument, other: Argument::Error });
+        let reads = Reads { request: planned.span(), error, ..Reads::NOTHING };
+        if let Some(other) = reads.under(written) {
+            return Err(Error::ArrayOverlap { argument: Argument::Outputs, other });
         }
         let records: &[Record] = planned.array(planned.head.sections.records, num_outputs);
         for (index, record) in records.iter().enumerate() {
