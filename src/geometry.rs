@@ -42,20 +42,14 @@ impl<'a> Geometry<'a> {
             let remedy = operator.that_allows(dtype);
             return Err(Error::DTypeNotAllowed { dtype, operator, remedy });
         }
-        if shape.is_empty() {
-            return Err(Error::RankZero);
-        }
-        if shape.len() > MAX_RANK {
-            let (expected, actual) = (number(MAX_RANK), number(shape.len()));
-            return Err(Error::Rank { argument: Argument::Input, expected, actual });
-        }
         let back = if axis < 0 { number(shape.len()) } else { 0 };
         let place = usize::try_from(axis.wrapping_add(back).cast_unsigned()).unwrap_or(usize::MAX);
         let lowest = if unknown_allowed { DIM_UNKNOWN } else { 0 };
         let Some((outward, &[extent, ref inward @ ..])) = shape.split_at_checked(place) else {
             return Err(refusal(shape, axis, lowest));
         };
-        let counts = counts(outward, extent, inward, dtype).filter(|[.., least]| *least >= lowest);
+        let counts = counts(outward, extent, inward, dtype);
+        let counts = counts.filter(|[.., least]| *least >= lowest && shape.len() <= MAX_RANK);
         let Some([elements, inner, outer, _]) = counts else {
             return Err(refusal(shape, axis, lowest));
         };
@@ -121,11 +115,18 @@ impl<'a> Geometry<'a> {
     }
 }
 
-/// Returns why a shape has no geometry: the last of its extents that is not allowed, the axis, or its size.
+/// Returns why a shape has no geometry: its rank, the last of its extents that is not allowed, the axis, or its size.
 #[cold]
 #[inline(never)]
-fn refusal(shape: &[i64], axis: i64, lowest: i64) -> Error {
+pub(crate) fn refusal(shape: &[i64], axis: i64, lowest: i64) -> Error {
     let rank = shape.len();
+    if rank == 0 {
+        return Error::RankZero;
+    }
+    if rank > MAX_RANK {
+        let (argument, expected, actual) = (Argument::Input, number(MAX_RANK), number(rank));
+        return Error::Rank { argument, expected, actual };
+    }
     match shape.iter().enumerate().rev().find(|(_, extent)| **extent < lowest) {
         Some((axis, &DIM_UNKNOWN)) => Error::ExtentUnknown { axis },
         Some((axis, &actual)) => Error::ExtentNegative { axis, expected: 0, actual },

@@ -93,16 +93,9 @@ impl Layout {
 
 /// Returns the number of elements. Checks that rank, extents and their product are within bounds.
 fn check_shape<T: Element>(shape: &[i64]) -> Result<i64, Error> {
-    if shape.len() > MAX_RANK {
-        let (expected, actual) = (number(MAX_RANK), number(shape.len()));
-        return Err(Error::Rank { argument: Argument::Input, expected, actual });
-    }
-    if let Some((axis, &actual)) = shape.iter().enumerate().find(|(_, extent)| **extent < 0) {
-        return Err(Error::ExtentNegative { axis, expected: 0, actual });
-    }
-    let too_many = Error::TooManyElements { argument: Argument::Input };
-    let [count, ..] = geometry::counts(shape, 1, &[], T::DTYPE).ok_or(too_many)?;
-    Ok(count)
+    let counts = geometry::counts(shape, 1, &[], T::DTYPE)
+        .filter(|[.., least]| *least >= 0 && shape.len() <= MAX_RANK);
+    counts.map(|[count, ..]| count).ok_or_else(|| geometry::refusal(shape, 0, 0))
 }
 
 impl<'a, T: Element> View<'a, T> {

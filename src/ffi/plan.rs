@@ -17,7 +17,7 @@
 use super::copy::{check_apart, check_output, Checked};
 use super::executor::Pool;
 use super::libsplit_version;
-use super::parse::{self, checked, ParsedCall};
+use super::parse::{self, checked, ParsedCall, FIRST_ERROR};
 use super::reads::Reads;
 use super::types::{
     libsplit_error, libsplit_executor, libsplit_params, libsplit_plan, libsplit_tensor,
@@ -400,9 +400,12 @@ pub unsafe fn plan_view(
         checked(outputs.cast_const(), Argument::Outputs)?;
         planned.input(input)?;
         let written = Span::of_array(outputs.cast_const(), num_outputs);
-        let reads = Reads { request: planned.span(), error, ..Reads::NOTHING };
-        if let Some(other) = reads.under(written) {
-            return Err(Error::ArrayOverlap { argument: Argument::Outputs, other });
+        let (argument, (other, plan)) = (Argument::Outputs, planned.span());
+        if plan.intersects(written) {
+            return Err(Error::ArrayOverlap { argument, other });
+        }
+        if Span::of_array(error.cast::<u8>(), FIRST_ERROR).intersects(written) {
+            return Err(Error::ArrayOverlap { argument, other: Argument::Error });
         }
         let records: &[Record] = planned.array(planned.head.sections.records, num_outputs);
         for (index, record) in records.iter().enumerate() {

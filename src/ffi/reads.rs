@@ -1,6 +1,6 @@
 //! The memory that a call reads, which nothing that it writes may overlap.
 
-use super::parse::{arrays, FIRST_ERROR};
+use super::parse::FIRST_ERROR;
 use super::types::{libsplit_error, libsplit_tensor};
 use crate::overlap::Spans;
 use crate::span::Span;
@@ -36,8 +36,11 @@ impl Reads<'_> {
             tensor.is_some_and(|tensor| {
                 // The rank has been checked. Strides that are never read still belong to the caller.
                 let rank = usize::try_from(tensor.rank).unwrap_or(0);
-                let [shape, strides] = arrays(tensor, rank);
-                is_over(Span::of_array(tensor, 1)) || is_over(shape) || is_over(strides)
+                let is_over_array =
+                    |array: *mut i64| !array.is_null() && is_over(Span::of_array(array, rank));
+                is_over(Span::of_array(tensor, 1))
+                    || is_over_array(tensor.shape)
+                    || is_over_array(tensor.strides)
             })
         };
         let (request, place) = self.request;
@@ -47,7 +50,9 @@ impl Reads<'_> {
             Some(Argument::Input)
         } else if is_over_tensor(self.split) || is_over(self.lengths) {
             Some(Argument::Lengths)
-        } else if is_over(Span::of_array(self.error.cast::<u8>(), FIRST_ERROR)) {
+        } else if !self.error.is_null()
+            && is_over(Span::of_array(self.error.cast::<u8>(), FIRST_ERROR))
+        {
             // Every version writes that part of it.
             Some(Argument::Error)
         } else {
