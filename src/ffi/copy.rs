@@ -275,7 +275,7 @@ pub(super) unsafe fn check_output(
     };
     let output = index;
     if tensor.dtype != geometry.dtype {
-        let (expected, actual) = (geometry.dtype as i64, tensor.dtype as i64);
+        let (expected, actual) = (geometry.dtype, tensor.dtype);
         return Err(Error::OutputDType { output, expected, actual });
     }
     if tensor.shape.len() != geometry.output_rank() {

@@ -23,8 +23,9 @@ use super::types::{
     libsplit_error, libsplit_executor, libsplit_params, libsplit_plan, libsplit_tensor,
 };
 use crate::copy::{self, Executor};
-use crate::error::Error;
+use crate::error::{number, Error};
 use crate::geometry::{Geometry, Place};
+use crate::math::div;
 use crate::overlap::Trail;
 use crate::parts::{OutputStrides, Parts, Pointers, Transfer};
 use crate::pieces::{Piece, Pieces};
@@ -110,6 +111,7 @@ impl Sections {
     }
 }
 
+/// Returns the bytes that a plan needs; 0 if rank or number of outputs is out of range.
 pub(super) fn size(rank: i32, num_outputs: usize) -> usize {
     let rank = usize::try_from(rank).ok();
     rank.and_then(|rank| Sections::new(rank, num_outputs)).map_or(0, |sections| sections.end)
@@ -149,11 +151,12 @@ pub(crate) unsafe fn make(
     let ParsedCall { geometry, input, pieces, reads } = call;
     let plan = checked(plan.cast::<u64>(), Argument::Plan)?.cast_mut().cast::<u8>();
     let Some(sections) = Sections::new(geometry.shape.len(), num_outputs) else {
-        let (argument, expected) = (Argument::Given, i64::MAX);
+        let row = size_of::<Record>() + (1 + geometry.shape.len()) * size_of::<i64>();
+        let (argument, expected) = (Argument::Given, number(div(isize::MAX.unsigned_abs(), row)));
         return Err(Error::TooManyOutputs { argument, expected, actual: num_outputs });
     };
     if plan_size < sections.end {
-        return Err(Error::PlanSize { expected: sections.end, actual: plan_size });
+        return Err(Error::PlanSize { expected: number(sections.end), actual: plan_size });
     }
     input.check_bit_offset(Argument::Input)?;
     let mut reach = Reach::default();
@@ -265,6 +268,7 @@ impl<'a> Planned<'a> {
         let planned = unsafe { Self::read(plan) }?;
         let expected = planned.head.num_outputs;
         if expected != num_outputs {
+            let expected = number(expected);
             return Err(Error::PlanOutputs { expected, actual: num_outputs });
         }
         Ok(planned)
