@@ -29,10 +29,10 @@ unsafe impl Sync for Lengths<'_> {}
 // SAFETY: as above.
 unsafe impl Send for Lengths<'_> {}
 
-/// A Rust number that lengths may be given in. Where there are lengths, integers may be of any type;
-/// floats only Split-1 takes, for an input of their type.
+/// A Rust number that lengths may be given in. They may be integers of any type; only Split-1 takes
+/// floats, and only if the input has the same type.
 pub trait Length: Copy + sealed::Sealed {
-    /// Its element type.
+    /// The element type.
     const DTYPE: DType;
 }
 
@@ -54,7 +54,7 @@ lengths_in!(isize => Int64, usize => Uint64);
 lengths_in!(isize => Int32, usize => Uint32);
 
 impl<'a> Lengths<'a> {
-    /// A list, one entry a piece.
+    /// Makes a list with one entry for each piece.
     #[must_use]
     pub fn list<T: Length>(lengths: &'a [T]) -> Self {
         let (data, len) = (lengths.as_ptr().cast(), Some(number(lengths.len())));
@@ -63,13 +63,13 @@ impl<'a> Lengths<'a> {
         Self { are_rust_integers: T::DTYPE.is_integer(), ..list }
     }
 
-    /// One number: SplitToSequence's length of every piece.
+    /// Makes a scalar: SplitToSequence's length of every piece.
     #[must_use]
     pub fn scalar<T: Length>(length: &'a T) -> Self {
         Self { is_scalar: true, ..Self::list(core::slice::from_ref(length)) }
     }
 
-    /// The lengths at `data`; `len` `None` for a scalar; `data` NULL = values not known yet.
+    /// Describes the lengths at `data`, which is NULL if they are not known yet. `len` is `None` for a scalar.
     ///
     /// # Safety
     /// Every element from 0 to `len`, `bit_stride` bits apart from `bit_offset` on, must be
@@ -96,7 +96,6 @@ impl<'a> Lengths<'a> {
     }
 
     /// Returns the entries of a list, if their values are known and lie in memory as a slice of int64 does.
-    #[inline]
     #[allow(clippy::cast_ptr_alignment)] // which is looked at
     pub(crate) fn words(&self) -> Option<&'a [i64]> {
         let data = self.data.cast::<i64>();

@@ -33,7 +33,7 @@ impl<'a> Text<'a> {
         self
     }
 
-    /// Appends a count; one past `i64::MAX` as that.
+    /// Appends a count; those above `i64::MAX` are written as `i64::MAX`.
     pub(crate) fn count(&mut self, count: usize) -> &mut Self {
         self.number(crate::error::number(count))
     }

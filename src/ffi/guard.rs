@@ -16,7 +16,6 @@ use core::mem::offset_of;
 static WORDS: [Words; 4] = [Words::C, Words::CPP, Words::ONNX, Words::OPENVINO];
 
 /// Makes a call, unless `error` cannot be written to. Returns its status, and writes the details to `error`.
-#[inline]
 pub(super) unsafe fn guard(
     error: *mut libsplit_error,
     call: impl FnOnce() -> Result<(), Error>,

@@ -60,7 +60,6 @@ pub(crate) struct Trail {
 impl Trail {
     pub(crate) const EMPTY: Self = Self { hull: Span::NOWHERE, is_apart: true };
 
-    #[inline]
     pub(crate) fn push(&mut self, span: Span) {
         self.is_apart &= span.is_apart(self.hull);
         self.hull = self.hull.hull(span);
