@@ -96,7 +96,7 @@ def test_versions() -> None:
         libsplit.openvino_split(seven, 3)
     with pytest.raises(ValueError, match="^neither split nor num_outputs is given"):
         libsplit.onnx_split(seven)
-    with pytest.raises(ValueError, match="opset 10: ONNX SplitToSequence begins at 11"):
+    with pytest.raises(ValueError, match="opset is 10, but ONNX SplitToSequence begins at 11"):
         libsplit.split_to_sequence(seven, opset=10)
     with pytest.raises(ValueError, match="the dtype of split is INT32"):
         libsplit.onnx_split(seven, np.array([3, 4], np.int32))
