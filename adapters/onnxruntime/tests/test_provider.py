@@ -283,8 +283,8 @@ X = np.arange(12, dtype=np.float32).reshape(2, 6)
     ([-1, 7], r"split\[0\] is -1"),
     ([2**62, 2**62], ""),
     ([-(2**63), 6], ""),
-    ([[2, 4]], "rank 2"),
-    (6, "rank 0"),
+    ([[2, 4]], "the rank of split is 2"),
+    (6, "the rank of split is 0"),
 ])
 def test_bad_lengths_at_run_time_are_an_error_with_the_reason(session, lengths, message):
     opened = session(split_model(["a", "b"], lengths="input", axis=1))
