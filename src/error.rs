@@ -426,7 +426,9 @@ mod tests {
                 None => lines.push(((*door).into(), text)),
             }
         }
-        lines.iter().map(|(doors, text)| format!("    {doors}: {text}\n")).collect()
+        let mut text = String::new();
+        lines.iter().for_each(|(doors, said)| writeln!(text, "    {doors}: {said}").unwrap());
+        text
     }
 
     /// `tests/messages.txt` holds everything that messages say, at every door, so that each change of them is read.
