@@ -427,7 +427,9 @@ mod tests {
             }
         }
         let mut text = String::new();
-        lines.iter().for_each(|(doors, said)| writeln!(text, "    {doors}: {said}").unwrap());
+        for (doors, said) in lines {
+            writeln!(text, "    {doors}: {said}").unwrap();
+        }
         text
     }
 
