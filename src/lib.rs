@@ -91,7 +91,7 @@ pub use copy::tune;
 pub use copy::{Executor, Streaming};
 pub use dtype::DType;
 pub use error::{Error, ErrorKind, Message};
-pub use lengths::{Length, Lengths};
+pub use lengths::Lengths;
 pub use operator::Operator;
 pub use shape::{DIM_UNKNOWN, MAX_RANK};
 pub use words::{Argument, Field, Words};
