@@ -117,7 +117,6 @@ impl<'a> Geometry<'a> {
 
 /// Returns why a shape has no geometry: its rank, the last of its extents that is not allowed, the axis, or its size.
 #[cold]
-#[inline(never)]
 pub(crate) fn refusal(shape: &[i64], axis: i64, lowest: i64) -> Error {
     let rank = shape.len();
     if rank == 0 {

@@ -111,7 +111,6 @@ impl ParsedCall<'_> {
 
     /// Checks each output as [`ParsedCall::check_each`] does, whatever it is, and says what is wrong with it.
     #[cold]
-    #[inline(never)]
     unsafe fn check_each_closely(&self, outputs: &[libsplit_tensor]) -> Result<Written, Error> {
         let Self { geometry, pieces, .. } = self;
         let (rank, mut found) = (geometry.output_rank(), Written::NOTHING);
@@ -143,7 +142,6 @@ fn fields<T>(outputs: &[libsplit_tensor], offset: usize) -> Pointers<'_, T> {
 
 /// Checks that no output overlaps the shape or strides of any output.
 #[cold]
-#[inline(never)]
 fn check_arrays(
     outputs: &[libsplit_tensor],
     transfer: &Transfer<'_>,
@@ -324,7 +322,6 @@ pub(super) fn check_apart(
 
 /// [`check_apart`], byte by byte.
 #[cold]
-#[inline(never)]
 fn check_bytes(
     transfer: &Transfer<'_>,
     trail: Trail,

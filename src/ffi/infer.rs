@@ -135,7 +135,6 @@ unsafe fn fill(
 /// Checks that the size and the strides of every output can be numbered. If the extent of the split axis is not known,
 /// nothing else has checked that.
 #[cold]
-#[inline(never)]
 fn check_sizes(call: &ParsedCall<'_>) -> Result<(), Error> {
     let ParsedCall { geometry, pieces, .. } = call;
     let others = geometry.shape.iter().enumerate().filter(|(axis, _)| *axis != geometry.axis);
@@ -214,7 +213,6 @@ fn is_packed(call: &ParsedCall<'_>, index: usize, place: Option<&Place<'_>>) -> 
 
 /// Does what [`check_arrays`] does, whatever the arrays are.
 #[cold]
-#[inline(never)]
 fn check_closely(
     call: &ParsedCall<'_>,
     outputs: &[libsplit_tensor],
