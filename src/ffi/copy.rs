@@ -81,7 +81,6 @@ impl ParsedCall<'_> {
     }
 
     /// Checks each output of a copy by itself. Returns `None` if one is not plain, or not clear of all arrays.
-    #[inline(never)] // for its registers
     unsafe fn check_each(&self, outputs: &[libsplit_tensor]) -> Option<Written> {
         let Self { geometry, pieces, .. } = self;
         let (rank, mut found) = (geometry.output_rank(), Written::NOTHING);

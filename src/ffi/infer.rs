@@ -46,7 +46,7 @@ pub unsafe fn infer(
     // SAFETY: promises 1 and 2.
     unsafe {
         let call = ParsedCall::parse(input, params, given, true, error, &mut room)?;
-        let geometry = &{ call.geometry };
+        let geometry = &{ call.geometry }; // a copy, which no output can alias
         let given = parse::descriptors(outputs, num_outputs)?;
         check_arrays(call, given, None)?;
         if geometry.extent == DIM_UNKNOWN || usize::BITS < i64::BITS {
@@ -77,7 +77,7 @@ pub unsafe fn view(
     // SAFETY: promises 1 and 2.
     unsafe {
         let call = ParsedCall::parse(input, params, given, false, error, &mut room)?;
-        let (geometry, ParsedCall { input, pieces, .. }) = (&{ call.geometry }, &*call);
+        let (geometry, ParsedCall { input, pieces, .. }) = (&{ call.geometry }, &*call); // as above
         input.span(geometry.elements, Argument::Input)?;
         let place = Place::new(geometry, input);
         let given = parse::descriptors(outputs, num_outputs)?;
