@@ -229,7 +229,6 @@ impl<'a> Place<'a> {
     }
 
     /// Returns whether a piece of `len` steps is packed where it lies in the input.
-    #[inline(never)] // few need to know
     pub(crate) fn is_packed(&self, geometry: &Geometry<'_>, len: i64) -> bool {
         if !self.has_elements || len == 0 {
             return true;

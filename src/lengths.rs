@@ -73,7 +73,6 @@ impl<'a> Lengths<'a> {
 
     /// Returns entry `index` if it is a whole number that `i64` can hold. `index` must be below the length, and the
     /// values known.
-    #[inline(always)] // so that lengths need not lie in memory
     pub(crate) fn value(&self, index: i64) -> Option<i64> {
         debug_assert!(index >= 0 && index < self.count && self.is_known());
         let bits = self.bit_offset.wrapping_add(index.wrapping_mul(self.bit_stride));

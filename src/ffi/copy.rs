@@ -206,13 +206,11 @@ impl Written {
 
     /// Returns whether the arrays of an output lie above or below all outputs so far, and its elements above or below
     /// all arrays.
-    #[inline(always)] // in the loops over outputs
     fn is_clear_of(&self, arrays: Span, span: Span) -> bool {
         arrays.is_apart(self.trail.hull) && span.is_apart(self.arrays.hull(arrays))
     }
 
     /// Adds an output: its arrays, and its elements if it has any.
-    #[inline(always)] // as above
     fn push(&mut self, arrays: Span, span: Span, bytes: i64) {
         self.is_clear = self.is_clear && self.is_clear_of(arrays, span);
         self.arrays = self.arrays.hull(arrays);
@@ -252,7 +250,6 @@ unsafe fn is_plain(
 /// Checks everything about an output except its address: that type, rank and extents are the operator's, that no two
 /// elements share an address, and that as much memory is there as it reaches over. Returns `None` if the output is not
 /// wanted.
-#[inline(never)] // once in the library
 pub(super) unsafe fn check_output(
     geometry: &Geometry<'_>,
     (index, len): (usize, i64),

@@ -156,7 +156,6 @@ fn check_sizes(call: &ParsedCall<'_>) -> Result<(), Error> {
 
 /// Checks that every wanted output has an array for its shape that is long enough, and one for its strides or, if it is
 /// to be a view, a packed piece. Checks that these arrays overlap nothing else in use, nor each other.
-#[inline(never)] // for its registers
 fn check_arrays(
     call: &ParsedCall<'_>,
     outputs: &[libsplit_tensor],
