@@ -117,7 +117,6 @@ impl<'a> Geometry<'a> {
 
 /// Returns why a shape has no geometry: its rank, the last of its extents that is not allowed, the axis, or its size.
 #[cold]
-#[inline(never)]
 pub(crate) fn refusal(shape: &[i64], axis: i64, lowest: i64) -> Error {
     let rank = shape.len();
     if rank == 0 {
@@ -230,7 +229,6 @@ impl<'a> Place<'a> {
     }
 
     /// Returns whether a piece of `len` steps is packed where it lies in the input.
-    #[inline(never)] // few need to know
     pub(crate) fn is_packed(&self, geometry: &Geometry<'_>, len: i64) -> bool {
         if !self.has_elements || len == 0 {
             return true;

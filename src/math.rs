@@ -28,7 +28,6 @@ pub(crate) fn next_multiple(a: usize, of: usize) -> usize {
 }
 
 /// Returns the greatest common divisor; that of 0 and another number is the other.
-#[inline(never)]
 pub(crate) fn gcd(mut a: usize, mut b: usize) -> usize {
     while let Some(rest) = a.checked_rem(b) {
         (a, b) = (b, rest);

@@ -146,7 +146,6 @@ impl Operator {
     /// Returns the version to turn to for a `dtype` that this one does not allow: the oldest of its operator
     /// that does, else VariadicSplit, which allows all.
     #[cold]
-    #[inline(never)]
     pub(crate) fn that_allows(self, dtype: DType) -> Self {
         let versions = match self.rules() {
             Rules::Split(_) => SPLIT,

@@ -108,7 +108,6 @@ impl<'a> OutputStrides<'a> {
     }
 
     /// Returns the strides of an output; `None` = packed.
-    #[inline(never)] // once in the library
     pub(crate) fn get(&self, index: usize) -> Option<&'a [i64]> {
         match *self {
             Self::Packed => None,

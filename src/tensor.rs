@@ -66,7 +66,6 @@ impl<'a> Tensor<'a> {
     }
 
     /// Returns what a tensor of `count` elements, at least one, reaches over.
-    #[inline(always)]
     pub(crate) fn reach(&self, count: i64, argument: Argument) -> Result<Reach, Error> {
         let bits = self.dtype.bits();
         match (self.strides, self.bit_offset) {
@@ -92,7 +91,6 @@ impl<'a> Tensor<'a> {
     }
 
     /// Checks that the stated memory, if any is stated, is at least as much as the tensor reaches over.
-    #[inline(always)]
     pub(crate) fn check_data_bytes(&self, reach: Reach, argument: Argument) -> Result<(), Error> {
         if self.data_bytes != 0 && (self.data_bytes as u64) < reach.bytes.cast_unsigned() {
             let (expected, actual) = (reach.bytes, number(self.data_bytes));
@@ -120,7 +118,6 @@ impl<'a> Tensor<'a> {
 
 impl Reach {
     /// Returns the addresses of a tensor whose element [0, …, 0] is at `data`.
-    #[inline(always)]
     pub(crate) fn place(self, data: *const u8, argument: Argument) -> Result<Span, Error> {
         let span = || {
             let start = match self.low {

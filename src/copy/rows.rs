@@ -231,15 +231,15 @@ impl Rows {
         let mut program = Program::new();
         let mut bands = Bands::new(&mut program);
         text.text("\nrows: ")
-            .count(self.count)
+            .number(self.count)
             .text(", ")
             .number(self.row.from as i64)
             .text(" bytes apart");
         bands.make(self, &mut transfer.parts.iter().peekable());
-        text.text(", in blocks of ").count(self.block_rows(&bands)).text("; ");
+        text.text(", in blocks of ").number(self.block_rows(&bands)).text("; ");
         for (number, band) in bands.list.iter().take(bands.count.min(2)).enumerate() {
-            text.text(if number > 0 { "; " } else { "" }).count(band.targets.len());
-            text.text(" of runs of ").count(band.run).text(" bytes");
+            text.text(if number > 0 { "; " } else { "" }).number(band.targets.len());
+            text.text(" of runs of ").number(band.run).text(" bytes");
             describe::costs(&band.costs, text);
         }
         text.text(if bands.count > 2 { "; and so on" } else { "" });

@@ -81,7 +81,6 @@ impl ParsedCall<'_> {
     }
 
     /// Checks each output of a copy by itself. Returns `None` if one is not plain, or not clear of all arrays.
-    #[inline(never)] // for its registers
     unsafe fn check_each(&self, outputs: &[libsplit_tensor]) -> Option<Written> {
         let Self { geometry, pieces, .. } = self;
         let (rank, mut found) = (geometry.output_rank(), Written::NOTHING);
@@ -111,7 +110,6 @@ impl ParsedCall<'_> {
 
     /// Checks each output as [`ParsedCall::check_each`] does, whatever it is, and says what is wrong with it.
     #[cold]
-    #[inline(never)]
     unsafe fn check_each_closely(&self, outputs: &[libsplit_tensor]) -> Result<Written, Error> {
         let Self { geometry, pieces, .. } = self;
         let (rank, mut found) = (geometry.output_rank(), Written::NOTHING);
@@ -143,7 +141,6 @@ fn fields<T>(outputs: &[libsplit_tensor], offset: usize) -> Pointers<'_, T> {
 
 /// Checks that no output overlaps the shape or strides of any output.
 #[cold]
-#[inline(never)]
 fn check_arrays(
     outputs: &[libsplit_tensor],
     transfer: &Transfer<'_>,
@@ -209,13 +206,11 @@ impl Written {
 
     /// Returns whether the arrays of an output lie above or below all outputs so far, and its elements above or below
     /// all arrays.
-    #[inline(always)] // in the loops over outputs
     fn is_clear_of(&self, arrays: Span, span: Span) -> bool {
         arrays.is_apart(self.trail.hull) && span.is_apart(self.arrays.hull(arrays))
     }
 
     /// Adds an output: its arrays, and its elements if it has any.
-    #[inline(always)] // as above
     fn push(&mut self, arrays: Span, span: Span, bytes: i64) {
         self.is_clear = self.is_clear && self.is_clear_of(arrays, span);
         self.arrays = self.arrays.hull(arrays);
@@ -255,7 +250,6 @@ unsafe fn is_plain(
 /// Checks everything about an output except its address: that type, rank and extents are the operator's, that no two
 /// elements share an address, and that as much memory is there as it reaches over. Returns `None` if the output is not
 /// wanted.
-#[inline(never)] // once in the library
 pub(super) unsafe fn check_output(
     geometry: &Geometry<'_>,
     (index, len): (usize, i64),
@@ -324,7 +318,6 @@ pub(super) fn check_apart(
 
 /// [`check_apart`], byte by byte.
 #[cold]
-#[inline(never)]
 fn check_bytes(
     transfer: &Transfer<'_>,
     trail: Trail,

@@ -52,7 +52,6 @@ pub(super) unsafe fn guard(
 
 /// Returns the status of a call that was refused, the output at fault, and the numbers that disagree.
 #[cold]
-#[inline(never)]
 fn facts(reason: &Error) -> (libsplit_status, i32, (i64, i64)) {
     let output = reason.output_index().and_then(|output| i32::try_from(output).ok()).unwrap_or(-1);
     (libsplit_status(reason.kind() as i32), output, reason.numbers().unwrap_or((0, 0)))
@@ -60,7 +59,6 @@ fn facts(reason: &Error) -> (libsplit_status, i32, (i64, i64)) {
 
 /// Writes why a call was refused.
 #[cold]
-#[inline(never)]
 unsafe fn write_message(error: *mut libsplit_error, reason: &Error) {
     const SIZE: usize = FIRST_ERROR - offset_of!(libsplit_error, message);
     // SAFETY: promise 4; every bit pattern is a byte, and the size says whether there are words.

@@ -44,7 +44,6 @@ impl<'a> ParsedCall<'a> {
     /// Parses a call and plans its split. The result is written to `room`, because it is large. `outputs`
     /// is the number of outputs that the caller gave. If extents may be unknown, the strides do not matter. `error`
     /// counts as memory that is read.
-    #[inline(never)] // once in the library
     pub(super) unsafe fn parse(
         input: *const libsplit_tensor,
         params: *const libsplit_params,
@@ -173,7 +172,6 @@ unsafe fn lengths_of<'a>(split: &libsplit_tensor) -> Result<(Lengths<'a>, Span),
 }
 
 /// Returns a tensor after a check of its type, rank and arrays; without its strides if these do not matter.
-#[inline(always)]
 pub(super) unsafe fn tensor_of<'a>(
     tensor: &libsplit_tensor,
     has_strides: bool,

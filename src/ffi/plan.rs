@@ -454,12 +454,12 @@ fn describe_call(transfer: &Transfer<'_>, text: &mut Text<'_>) {
     if let Some(strides) = transfer.strides {
         text.text(" by strides ").list(strides.iter().copied());
     }
-    text.text(", axis ").count(geometry.axis).text(" into ");
+    text.text(", axis ").number(geometry.axis).text(" into ");
     let (mut count, mut least, mut most) = (0, i64::MAX, 0);
     for part in transfer.parts.iter() {
         (count, least, most) = (count + 1, least.min(part.len), most.max(part.len));
     }
-    text.count(count).text(if count == 1 { " piece" } else { " pieces" });
+    text.number(count).text(if count == 1 { " piece" } else { " pieces" });
     if least == most {
         text.text(" of ").number(most);
     } else if count > 0 {

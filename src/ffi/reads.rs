@@ -62,7 +62,6 @@ impl Reads<'_> {
 
     /// Returns the first span that overlaps memory that the call reads, and whose memory that is: `None` if it is the
     /// `other` span. All spans lie within the hull.
-    #[inline(never)] // once in the library
     pub(super) fn first_under(
         &self,
         spans: &dyn Spans,
