@@ -60,7 +60,8 @@ words! {
     /// The opset of the model.
     opset: ["params.opset", "opset", "opset", "opset", "--opset", "the opset", "the opset"];
     /// What gives the shapes of outputs, also if extents or lengths are not known yet.
-    infer: ["libsplit_infer", "infer()", "Split::shapes", "libsplit.infer", "--dry-run", "inference", "inference"];
+    infer: ["libsplit_infer", "infer()", "Split::shapes", "libsplit.infer", "--dry-run", "shape inference",
+        "shape inference"];
     /// How to ask for shorter pieces where the last would have a negative length, after a comma; empty if one cannot.
     clamp: [", LIBSPLIT_FLAG_CLAMP_UNEVEN", ", clamp_uneven()", ", Split::clamp_uneven", ", clamp_uneven=True",
         ", --clamp-uneven", "", ""];
