@@ -4,7 +4,8 @@ use core::fmt;
 
 /// The words: what each means, and what it is at each door, in the order of the constants below.
 macro_rules! words {
-    ($($(#[$doc:meta])* $word:ident: $doors:expr;)*) => {
+    ($($(#[$doc:meta])* $word:ident: [$c:expr, $cpp:expr, $onnx:expr, $openvino:expr, $rust:expr, $python:expr,
+        $tool:expr];)*) => {
         /// What callers of one door call the arguments of a call, for [`Error::message`](crate::Error::message).
         #[derive(Debug, Clone, Copy)]
         pub struct Words {
@@ -12,9 +13,18 @@ macro_rules! words {
         }
 
         impl Words {
-            #[allow(clippy::indexing_slicing)] // constants are indexed when they are compiled
-            const fn of(door: usize) -> Self {
-                Self { $($word: { const DOORS: [&str; 7] = $doors; DOORS[door] },)* }
+            /// Returns the words of a door by its number, which for the first four is that of `LIBSPLIT_WORDS_...`.
+            #[inline(always)]
+            pub(crate) const fn of(door: u32) -> Self {
+                Self { $($word: match door {
+                    1 => $cpp,
+                    2 => $onnx,
+                    3 => $openvino,
+                    4 => $rust,
+                    5 => $python,
+                    6 => $tool,
+                    _ => $c,
+                },)* }
             }
         }
     };
@@ -25,53 +35,54 @@ impl Words {
     pub const C: Self = Self::of(0);
     /// The C++ classes of `libsplit.hpp`.
     pub const CPP: Self = Self::of(1);
-    /// The Rust API.
-    pub const RUST: Self = Self::of(2);
-    /// The Python package: its functions that are named for operators.
-    pub const PYTHON: Self = Self::of(3);
-    /// The command-line tool.
-    pub const COMMAND_LINE: Self = Self::of(4);
     /// A node of an ONNX model.
-    pub const ONNX: Self = Self::of(5);
+    pub const ONNX: Self = Self::of(2);
     /// An operation of an OpenVINO model.
-    pub const OPENVINO: Self = Self::of(6);
+    pub const OPENVINO: Self = Self::of(3);
+    /// The Rust API.
+    pub const RUST: Self = Self::of(4);
+    /// The Python package: its functions that are named for operators.
+    pub const PYTHON: Self = Self::of(5);
+    /// The command-line tool.
+    pub const COMMAND_LINE: Self = Self::of(6);
 }
 
+const REST: &str = "only in VariadicSplit may one be -1, for the rest";
 const POOL: &str = "the thread pool";
 const COUNT: &str = "the number of outputs";
 
 words! {
     /// The tensor to split.
-    input: ["input", "input", "input", "x", "input", "input", "data"];
+    input: ["input", "input", "input", "data", "input", "x", "input"];
     /// All outputs; one of them is this with its index in brackets.
-    outputs: ["outputs", "outputs", "outputs", "out", "outputs", "outputs", "outputs"];
+    outputs: ["outputs", "outputs", "outputs", "outputs", "outputs", "out", "outputs"];
     /// The operator's lengths.
-    lengths: ["params.split", "lengths()", "lengths", "split", "--lengths", "split", "split_lengths"];
+    lengths: ["params.split", "lengths()", "split", "split_lengths", "lengths", "split", "--lengths"];
     /// What an entry of the lengths may be below 0.
-    rest: ["only in VariadicSplit may one be -1, for the rest"; 7];
+    rest: [REST, REST, REST, REST, REST, REST, REST];
     /// The number of parts that is asked for.
-    parts: ["params.num_outputs", "parts()", "num_outputs", "num_outputs", "--parts", "num_outputs", "num_splits"];
+    parts: ["params.num_outputs", "parts()", "num_outputs", "num_splits", "num_outputs", "num_outputs", "--parts"];
     /// The number of outputs that are handed over.
-    given: ["num_outputs", COUNT, COUNT, "the number of arrays in out", COUNT, COUNT, COUNT];
+    given: ["num_outputs", COUNT, COUNT, COUNT, COUNT, "the number of arrays in out", COUNT];
     /// What an output that is not wanted looks like.
-    unwanted: ["all-zero", "{}", "ViewMut::unwanted()", "None", "left out", "without a name", "without a name"];
+    unwanted: ["all-zero", "{}", "without a name", "without a name", "ViewMut::unwanted()", "None", "left out"];
     /// The axis to split.
-    axis: ["params.axis", "axis()", "axis", "axis", "--axis", "axis", "axis"];
+    axis: ["params.axis", "axis()", "axis", "axis", "axis", "axis", "--axis"];
     /// The opset of the model.
-    opset: ["params.opset", "opset", "opset", "opset", "--opset", "the opset", "the opset"];
+    opset: ["params.opset", "opset", "the opset", "the opset", "opset", "opset", "--opset"];
     /// What gives the shapes of outputs, also if extents or lengths are not known yet.
-    infer: ["libsplit_infer", "infer()", "Split::shapes", "libsplit.infer", "--dry-run", "shape inference",
-        "shape inference"];
+    infer: ["libsplit_infer", "infer()", "shape inference", "shape inference", "Split::shapes", "libsplit.infer",
+        "--dry-run"];
     /// How to ask for shorter pieces where the last would have a negative length, after a comma; empty if one cannot.
-    clamp: [", LIBSPLIT_FLAG_CLAMP_UNEVEN", ", clamp_uneven()", ", Split::clamp_uneven", ", clamp_uneven=True",
-        ", --clamp-uneven", "", ""];
+    clamp: [", LIBSPLIT_FLAG_CLAMP_UNEVEN", ", clamp_uneven()", "", "", ", Split::clamp_uneven", ", clamp_uneven=True",
+        ", --clamp-uneven"];
     /// What there is in place of an address, and the remedy.
-    null: ["NULL: give a valid pointer", "nullptr: give a valid pointer", "empty: give all elements",
-        "missing: give an array with data", "empty: give all elements", "missing: give it", "missing: give it"];
+    null: ["NULL: give a valid pointer", "nullptr: give a valid pointer", "missing: give it", "missing: give it",
+        "empty: give all elements", "missing: give an array with data", "empty: give all elements"];
     /// What states the bytes of a tensor.
-    data_bytes: ["data_bytes", "bytes()", "len()", "nbytes", "size", "size", "get_byte_size()"];
+    data_bytes: ["data_bytes", "bytes()", "size", "get_byte_size()", "len()", "nbytes", "size"];
     /// What runs the tasks of a copy.
-    parallel_for: ["executor.parallel_for", "the executor", "Executor::parallel_for", POOL, POOL, POOL, POOL];
+    parallel_for: ["executor.parallel_for", "the executor", POOL, POOL, "Executor::parallel_for", POOL, POOL];
 }
 
 /// What an error is about: an argument of a call, a part of one, or one of several outputs.

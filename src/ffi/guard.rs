@@ -12,9 +12,6 @@ use core::ffi::c_char;
 use core::fmt::Write;
 use core::mem::offset_of;
 
-/// The words of messages, in the order of the constants `LIBSPLIT_WORDS_...`, which only the header has.
-static WORDS: [Words; 4] = [Words::C, Words::CPP, Words::ONNX, Words::OPENVINO];
-
 /// Makes a call, unless `error` cannot be written to. Returns its status, and writes the details to `error`.
 pub(super) unsafe fn guard(
     error: *mut libsplit_error,
@@ -64,11 +61,11 @@ unsafe fn write_message(error: *mut libsplit_error, reason: &Error) {
     // SAFETY: promise 4; every bit pattern is a byte, and the size says whether there are words.
     let (room, words) = unsafe {
         let has_words = (*error).struct_size >= FIRST_ERROR + size_of::<u32>();
-        let words = if has_words { (*error).words as usize } else { 0 };
+        let words = if has_words && (*error).words < 4 { (*error).words } else { 0 };
         (&mut *(&raw mut (*error).message).cast::<[u8; SIZE]>(), words)
     };
     // A message that does not fit is cut off; its numbers have fields of their own.
     let mut text = Text::new(room);
-    let _ = write!(text, "{}", reason.message(WORDS.get(words).unwrap_or(&Words::C)));
+    let _ = write!(text, "{}", reason.message(&Words::of(words)));
     text.end();
 }
