@@ -194,7 +194,7 @@ rules! { w;
     OperatorUnknown: Operator { ; expected, actual },
     ("{} {actual}: {operator} begins at {expected}; pass the model's opset import", w.opset)
     Opset: Opset { operator: Name; expected, actual },
-    ("{} {actual}: {operator} has only version {expected}; pass 1 or 0", w.opset)
+    ("{} {actual}: the newest version of {operator} is {expected}; pass that, or 0 for version 1", w.opset)
     OpenVinoOpset: Opset { operator: Name; expected, actual },
     ("{argument}.flags {actual:#x} has unknown bits, known are {expected:#x}: clear the others")
     Flags: Flags { argument: Argument; expected, actual },

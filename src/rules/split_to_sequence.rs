@@ -54,5 +54,8 @@ fn count_given(request: &Request<'_>, argument: Argument) -> Result<i64, Error> 
 /// Returns whether the pieces lose the axis: `keepdims` counts only if lengths are absent.
 #[inline]
 pub(crate) fn drops_axis(operator: Operator, keepdims: bool, has_lengths: bool) -> bool {
-    operator.rules() == Rules::Sequence && !has_lengths && !keepdims
+    match operator.rules() {
+        Rules::Sequence => !has_lengths && !keepdims,
+        Rules::Split(_) | Rules::Variadic => false,
+    }
 }
