@@ -1,4 +1,4 @@
-//! ONNX SplitToSequence, versions 11 and 24.
+//! ONNX SplitToSequence.
 //!
 //! The rank of the lengths decides. A scalar is the length of every piece, except that the last may be smaller. A list
 //! has one entry for each piece. Without lengths every piece has length 1, and may lose the axis ([`drops_axis`]).
