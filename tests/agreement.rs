@@ -111,6 +111,7 @@ fn every_file_knows_the_newest_operator_versions() {
     let [sequence, sequences, sequences_in_words] = versions("ONNX SplitToSequence");
     let [variadic, variadics, _] = versions("OpenVINO VariadicSplit");
     let [parts, all_parts, _] = versions("OpenVINO Split");
+    let clamp = "clamp_uneven: bool = False, ";
     let places = [
         ("README.md", format!("| {split} |")),
         ("README.md", format!("| {sequence} |")),
@@ -133,8 +134,10 @@ fn every_file_knows_the_newest_operator_versions() {
         ("docs/generate/seven.py", format!("\"openvino.VariadicSplit\", [{variadics}]")),
         ("docs/generate/seven.py", format!("\"openvino.Split\", [{all_parts}]")),
         ("include/libsplit.hpp", format!("to_sequence(std::int32_t opset = {sequence})")),
-        ("python/source/libsplit/_libsplit.pyi", format!("opset: int = {split}")),
-        ("python/source/libsplit/_libsplit.pyi", format!("opset: int = {sequence}")),
+        ("python/source/libsplit/_libsplit.pyi", format!("opset: int = {split}, {clamp}) -> list")),
+        ("python/source/libsplit/_libsplit.pyi", format!("opset: int = {split}, {clamp}) -> Oper")),
+        ("python/source/libsplit/_libsplit.pyi", format!("opset: int = {sequence}, ) -> list")),
+        ("python/source/libsplit/_libsplit.pyi", format!("opset: int = {sequence}, ) -> Oper")),
         ("python/src/arguments.rs", format!("num_outputs=None, opset={split}, ")),
         ("python/src/arguments.rs", format!("keepdims=true, opset={sequence})")),
         ("python/src/lib.rs", format!("num_outputs=None, opset={split}, ")),
