@@ -26,7 +26,6 @@ macro_rules! operators {
             pub const ALL: &'static [Self] = &[$($(Self::$variant),*),*];
 
             /// Returns the version of an operator that governs.
-            #[inline]
             pub(crate) fn governing(op: libsplit_op, opset: i32) -> Result<Self, Error> {
                 match op {
                     $(libsplit_op::$op => $governing($name, &[$(($since, Self::$variant)),*], opset),)*
@@ -43,14 +42,12 @@ macro_rules! operators {
             }
 
             /// Returns the rules that this version follows.
-            #[inline]
             pub(crate) const fn rules(self) -> Rules {
                 match self { $($(Self::$variant => $rules,)*)* }
             }
 
             /// Whether the version's type constraint T has `dtype` in it.
             #[must_use]
-            #[inline]
             pub fn allows(self, dtype: DType) -> bool {
                 let types = match self { $($(Self::$variant => $types,)*)* };
                 types >> dtype as u32 & 1 == 1
@@ -117,7 +114,6 @@ pub(crate) enum EqualParts {
 }
 
 /// Returns the version that a model with this opset import means, as ONNX has it: the newest one not above it.
-#[inline]
 fn at_opset(name: &'static str, since: &[(i32, Operator)], opset: i32) -> Result<Operator, Error> {
     if let Some((_, version)) = since.iter().rev().find(|(first, _)| *first <= opset) {
         return Ok(*version);
@@ -127,7 +123,6 @@ fn at_opset(name: &'static str, since: &[(i32, Operator)], opset: i32) -> Result
 }
 
 /// Returns the version with this number, as OpenVINO names it; 0 means 1.
-#[inline]
 fn numbered(name: &'static str, since: &[(i32, Operator)], opset: i32) -> Result<Operator, Error> {
     let wanted = if opset == 0 { 1 } else { opset };
     if let Some((_, version)) = since.iter().find(|(first, _)| *first == wanted) {
@@ -171,7 +166,6 @@ impl Operator {
     /// Returns the version to turn to for a `dtype` that this one does not allow: the oldest of its operator
     /// that does, else VariadicSplit, which allows all.
     #[cold]
-    #[inline(never)]
     pub(crate) fn that_allows(self, dtype: DType) -> Self {
         let oldest = self.versions().iter().find(|version| version.allows(dtype));
         oldest.copied().unwrap_or(Self::VariadicSplit1)

@@ -95,7 +95,6 @@ pub(crate) const BUDGET: usize = 1 << 22;
 
 /// Returns whether two tensors have a byte in common; `None` if it takes more than the budget to find out.
 #[cold]
-#[inline(never)]
 pub(crate) fn meet(a: &Lattice, b: &Lattice, budget: &mut usize) -> Option<bool> {
     if !a.span.intersects(b.span) {
         return Some(false);

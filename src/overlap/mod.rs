@@ -60,7 +60,6 @@ pub(crate) struct Trail {
 impl Trail {
     pub(crate) const EMPTY: Self = Self { hull: Span::NOWHERE, is_apart: true };
 
-    #[inline]
     pub(crate) fn push(&mut self, span: Span) {
         self.is_apart &= span.is_apart(self.hull);
         self.hull = self.hull.hull(span);
@@ -86,7 +85,6 @@ pub(crate) struct Clash {
 /// Returns two outputs that have a byte in common, if any do, or that could not be shown apart within the budget. They
 /// may be strided.
 #[cold]
-#[inline(never)]
 pub(crate) fn clash(tensors: &dyn Tensors, budget: &mut usize) -> Option<Clash> {
     if let Some(boxes) = Boxes::new(tensors) {
         let meeting = first_meeting::<dyn Spans>(&boxes);

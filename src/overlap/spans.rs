@@ -54,7 +54,6 @@ pub(crate) fn first_crossing(written: usize, spans: &dyn Spans) -> Option<(usize
 
 /// Returns one of the first `written` spans and one of the others that meet; if there are no others, two of them.
 #[cold]
-#[inline(never)]
 fn find<S: Spans + ?Sized>(written: usize, spans: &S) -> Option<(usize, usize)> {
     if written <= FEW {
         return pair_of_few(written, spans);
