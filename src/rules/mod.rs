@@ -46,27 +46,26 @@ impl<'a> Request<'a> {
                 Rules::Variadic => Err(Error::LengthsAbsent { operator }),
             };
         };
-        let (is_taken, expected) = operator.takes_lengths(lengths.dtype, dtype);
-        let is_refused = !is_taken && !lengths.are_rust_integers;
         let takes_rest = match rules {
             Rules::Split(Exact) => return Err(Error::LengthsRefused { operator }),
             Rules::Split(LastSmaller) if self.num_outputs != 0 => {
                 let actual = self.num_outputs;
                 return Err(Error::LengthsAndNumOutputs { operator, expected: 0, actual });
             }
-            Rules::Split(_) | Rules::Sequence | Rules::Variadic if is_refused => {
-                return Err(Error::LengthsDType { operator, actual: lengths.dtype, expected });
-            }
-            Rules::Split(_) if lengths.len() == Some(0) => {
-                return Err(Error::NoLengths { expected: 1, actual: 0 });
-            }
-            Rules::Sequence if lengths.len().is_none() => {
-                return split_to_sequence::chunks(self, Some(lengths), extent);
-            }
             Rules::Split(AsManyAsOutputs | LastSmaller) | Rules::Sequence => false,
             Rules::Variadic => true,
         };
-        lengths_list::pieces(self, lengths, extent, takes_rest)
+        let (is_taken, expected) = operator.takes_lengths(lengths.dtype, dtype);
+        if !is_taken && !lengths.are_rust_integers {
+            return Err(Error::LengthsDType { operator, actual: lengths.dtype, expected });
+        }
+        match (rules, lengths.len()) {
+            (Rules::Split(_), Some(0)) => Err(Error::NoLengths { expected: 1, actual: 0 }),
+            (Rules::Sequence, None) => split_to_sequence::chunks(self, Some(lengths), extent),
+            (Rules::Split(_) | Rules::Sequence | Rules::Variadic, _) => {
+                lengths_list::pieces(self, lengths, extent, takes_rest)
+            }
+        }
     }
 
     /// Checks that the number of outputs that were given, and `num_outputs` if there is one, agree with `count`. This
