@@ -12,8 +12,7 @@ use crate::copy::{self, Executor};
 use crate::error::{number, Error};
 use crate::geometry::Geometry;
 use crate::overlap::lattice::{meet, Lattice, BUDGET};
-use crate::overlap::{self, first_crossing, first_meeting};
-use crate::overlap::{Clash, Numbered, Spans, Tensors, Trail};
+use crate::overlap::{self, first_crossing, Clash, Numbered, Spans, Tensors, Trail};
 use crate::parts::{OutputStrides, Parts, Pointers, Transfer};
 use crate::shape::{self, rank_number, usize_of};
 use crate::span::Span;
@@ -155,11 +154,7 @@ fn check_arrays(
         // Arrays are numbered after the outputs. Most lie elsewhere.
         Some(array) => {
             let span = parse::array_span(outputs, array, rank);
-            if span.is_apart(hull) {
-                Span::default()
-            } else {
-                span
-            }
+            Some(span).filter(|span| !span.is_apart(hull)).unwrap_or_default()
         }
     };
     match first_crossing(count, &Numbered(count.saturating_mul(3), &spans)) {
@@ -337,21 +332,16 @@ fn check_bytes(
     reads: &Reads<'_>,
     array: Span,
 ) -> Result<(), Error> {
-    let mut budget = BUDGET;
+    let (outputs, mut budget) = (&Outputs::new(transfer), BUDGET);
     if !trail.hull.is_apart(input) {
-        check_input(transfer, input, &mut budget)?;
+        check_input(outputs, input, &mut budget)?;
     }
-    let clash = if trail.is_apart {
-        None
-    } else if transfer.output_strides.are_packed() {
-        first_meeting(transfer).map(|(output, other)| Clash { output, other, is_sure: true })
-    } else {
-        overlap::clash(transfer, &mut budget)
-    };
-    if let Some(Clash { output, other, is_sure }) = clash {
-        return Err(overlapping(output, Argument::Output(other), is_sure));
+    if !trail.is_apart {
+        if let Some(Clash { output, other, is_sure }) = overlap::clash(outputs, &mut budget) {
+            return Err(overlapping(output, Argument::Output(other), is_sure));
+        }
     }
-    match reads.first_under(transfer, trail.hull, array) {
+    match reads.first_under(outputs, trail.hull, array) {
         None => Ok(()),
         Some((output, Some(other @ Argument::Lengths)))
             if reads.lengths.intersects(transfer.written(output)) =>
@@ -375,47 +365,69 @@ fn overlapping(output: usize, other: Argument, is_sure: bool) -> Error {
 
 /// Checks that no output overlaps elements of the input.
 #[inline(never)] // for its stack
-fn check_input(transfer: &Transfer<'_>, input: Span, budget: &mut usize) -> Result<(), Error> {
-    let geometry = &transfer.geometry;
-    let lattice = match transfer.strides {
-        Some(strides) if !geometry.dtype.is_sub_byte() => {
+fn check_input(outputs: &Outputs<'_>, input: Span, budget: &mut usize) -> Result<(), Error> {
+    let Transfer { geometry, strides, .. } = outputs.transfer;
+    // Elements that share bytes, and lie in some of the bytes of a span: those have no lattice.
+    let is_vague = geometry.dtype.is_sub_byte() && strides.is_some();
+    let lattice = match strides {
+        Some(strides) if !is_vague => {
             let mut dims = geometry.shape.iter().copied().zip(strides.iter().copied());
             Lattice::strided(input, (geometry.dtype.bits() / 8).into(), &mut dims)
         }
         _ => Lattice::whole(input),
     };
-    let count = transfer.parts.count();
-    for output in (0..count).filter(|output| transfer.written(*output).intersects(input)) {
-        let answer = meet(&transfer.lattice(output), &lattice, budget);
+    for output in (0..outputs.len()).filter(|output| outputs.span(*output).intersects(input)) {
+        let answer = meet(&outputs.lattice(output), &lattice, budget);
         if answer != Some(false) {
-            return Err(overlapping(output, Argument::Input, answer.is_some()));
+            let is_sure = answer.is_some() && !is_vague;
+            return Err(overlapping(output, Argument::Input, is_sure));
         }
     }
     Ok(())
 }
 
-impl Spans for Transfer<'_> {
-    fn len(&self) -> usize {
-        self.parts.count()
-    }
+/// The outputs of a copy.
+struct Outputs<'a> {
+    transfer: &'a Transfer<'a>,
+    /// Whether each begins with its first element, so that most need no closer look.
+    are_upward: bool,
+}
 
-    fn span(&self, index: usize) -> Span {
-        self.written(index)
-    }
-
-    fn start(&self, index: usize) -> usize {
-        if self.output_strides.are_packed() {
-            // They begin at their addresses, so most need no closer look.
-            return self.parts.targets.get(index) as usize;
-        }
-        self.written(index).start
+impl<'a> Outputs<'a> {
+    fn new(transfer: &'a Transfer<'a>) -> Self {
+        let Parts { targets, .. } = transfer.parts;
+        let is_upward = |index| {
+            let span = transfer.written(index);
+            span.is_empty() || span.start == targets.get(index) as usize
+        };
+        let are_packed = transfer.output_strides.are_packed();
+        Self { transfer, are_upward: are_packed || (0..transfer.parts.count()).all(is_upward) }
     }
 }
 
-impl Tensors for Transfer<'_> {
+impl Spans for Outputs<'_> {
+    fn len(&self) -> usize {
+        self.transfer.parts.count()
+    }
+
+    fn span(&self, index: usize) -> Span {
+        self.transfer.written(index)
+    }
+
+    fn start(&self, index: usize) -> usize {
+        if self.are_upward {
+            self.transfer.parts.targets.get(index) as usize
+        } else {
+            self.span(index).start
+        }
+    }
+}
+
+impl Tensors for Outputs<'_> {
     fn lattice(&self, index: usize) -> Lattice {
-        let (span, bits) = (self.written(index), self.geometry.dtype.bits());
-        match self.parts.get(index).as_ref().and_then(|part| self.output_dims(part)) {
+        let Self { transfer, .. } = self;
+        let (span, bits) = (self.span(index), transfer.geometry.dtype.bits());
+        match transfer.parts.get(index).as_ref().and_then(|part| transfer.output_dims(part)) {
             Some(mut dims) => Lattice::strided(span, (bits / 8).into(), &mut dims),
             None => Lattice::whole(span),
         }

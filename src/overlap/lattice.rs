@@ -90,8 +90,11 @@ impl Lattice {
     }
 }
 
-/// The most steps that all searches of one call take together.
-pub(crate) const BUDGET: usize = 1 << 22;
+/// How much work all comparisons of one call take together: a second or so, counted in axes and steps.
+pub(crate) const BUDGET: usize = 1 << 26;
+
+/// What it takes to compare two tensors beside what it takes for each of their axes.
+const PAIR: usize = 8;
 
 /// Returns whether two tensors have a byte in common; `None` if it takes more than the budget to find out.
 #[cold]
@@ -100,6 +103,7 @@ pub(crate) fn meet(a: &Lattice, b: &Lattice, budget: &mut usize) -> Option<bool>
     if !a.span.intersects(b.span) {
         return Some(false);
     }
+    *budget = budget.checked_sub(PAIR + a.axes().chain(b.axes()).count())?;
     // Steps in b, and steps back in a.
     let back = a.axes().map(|axis| Axis { low: -axis.high, high: 0, ..*axis });
     let mut axes = [Axis::default(); MAX_AXES];

@@ -43,9 +43,10 @@ mod tests;
 
 use crate::span::Span;
 use boxes::Boxes;
-use core::ops::ControlFlow;
+use core::ops::{ControlFlow, Range};
 use lattice::{meet, Lattice};
 use order::in_order;
+use spans::EVERYWHERE;
 pub(crate) use spans::{first_crossing, first_meeting, Numbered, Spans};
 
 /// Watches spans as they come.
@@ -73,9 +74,6 @@ pub(crate) trait Tensors: Spans {
     fn lattice(&self, index: usize) -> Lattice;
 }
 
-/// If more outputs reach over one address, they are not compared.
-const MOST_OPEN: usize = 64;
-
 /// Two outputs that meet, or that could not be shown to be apart.
 pub(crate) struct Clash {
     pub output: usize,
@@ -88,37 +86,75 @@ pub(crate) struct Clash {
 #[cold]
 #[inline(never)]
 pub(crate) fn clash(tensors: &dyn Tensors, budget: &mut usize) -> Option<Clash> {
-    if let Some(boxes) = Boxes::new(tensors) {
-        let meeting = first_meeting::<dyn Spans>(&boxes);
-        return meeting.map(|(output, other)| Clash { output, other, is_sure: true });
+    first_meeting(tensors)?;
+    // What is left, and if it is a crowd, two outputs of it.
+    let (mut starts, mut crowd) = (EVERYWHERE, None);
+    while !starts.is_empty() {
+        if let Some(boxes) = Boxes::new(tensors, &starts) {
+            if let Some((output, other)) = first_meeting(&boxes) {
+                return Some(Clash { output, other, is_sure: true });
+            }
+            (starts, crowd) = (starts.end..usize::MAX, None);
+        } else if crowd.is_some() {
+            break;
+        } else {
+            let (clash, its_starts) = sweep(tensors, &starts, budget)?;
+            (starts, crowd) = (its_starts, Some(clash));
+        }
     }
-    first_meeting::<dyn Spans>(tensors)?;
-    tangled(tensors, budget)
+    crowd
 }
 
-/// Compares outputs pair by pair: each with those that begin no higher and do not end before it begins.
+/// If more outputs reach over one address, they are a crowd and are not compared pair by pair.
+const MOST_OPEN: usize = 64;
+
+/// What finding a crowd, and looking at it as boxes, takes of the budget for each output of the call.
+const CROWD: usize = 16;
+
+/// Compares outputs pair by pair: each with those that begin no higher and do not end before it begins. Returns two that
+/// meet or could not be shown apart. If they belong to a crowd, also returns where all outputs start that reach over its
+/// memory; those below it have been found to be apart.
 #[inline(never)] // for its stack
-fn tangled(tensors: &dyn Tensors, budget: &mut usize) -> Option<Clash> {
-    let (mut open, mut found) = ([None; MOST_OPEN], None);
-    in_order::<dyn Spans>(tensors, &mut |index| {
+fn sweep(
+    tensors: &dyn Tensors,
+    starts: &Range<usize>,
+    budget: &mut usize,
+) -> Option<(Clash, Range<usize>)> {
+    // Outputs that may reach further: where they end, and their numbers. And the hull of all that hang together.
+    let (mut open, mut hull, mut is_crowded) = ([(0, 0); MOST_OPEN], Span::default(), false);
+    let (mut pair, mut is_sure) = ((tensors.len() - 1, 0), false);
+    let flow = in_order(tensors, starts, &mut |index, span| {
+        if span.start >= hull.end {
+            if is_crowded {
+                return ControlFlow::Break(());
+            }
+            hull = span;
+        }
+        hull = hull.hull(span);
+        if is_crowded {
+            return ControlFlow::Continue(());
+        }
         let lattice = tensors.lattice(index);
-        for slot in &mut open {
-            *slot = slot.filter(|other| tensors.span(*other).end > lattice.span.start);
-            let Some(other) = *slot else { continue };
-            let answer = meet(&lattice, &tensors.lattice(other), budget);
+        for (_, other) in open.iter().filter(|(end, _)| *end > span.start) {
+            let answer = meet(&lattice, &tensors.lattice(*other), budget);
+            pair = (index, *other);
             if answer != Some(false) {
-                found = Some((index, other, answer.is_some()));
+                is_sure = answer.is_some();
                 return ControlFlow::Break(());
             }
         }
-        if let Some(slot) = open.iter_mut().find(|slot| slot.is_none()) {
-            *slot = Some(index);
-            return ControlFlow::Continue(());
+        match open.iter_mut().find(|(end, _)| *end <= span.start) {
+            Some(slot) => *slot = (span.end, index),
+            None => is_crowded = true,
         }
-        let [other, ..] = open;
-        found = other.map(|other| (index, other, false));
-        ControlFlow::Break(())
+        ControlFlow::Continue(())
     });
-    let (one, other, is_sure) = found?;
-    Some(Clash { output: one.max(other), other: one.min(other), is_sure })
+    if flow.is_continue() && !is_crowded {
+        return None;
+    }
+    let (one, other) = pair;
+    let clash = Clash { output: one.max(other), other: one.min(other), is_sure };
+    let left = budget.checked_sub(tensors.len().saturating_mul(CROWD)).filter(|_| is_crowded);
+    *budget = left.unwrap_or(0);
+    Some((clash, left.map_or(0..0, |_| hull.start..hull.end)))
 }

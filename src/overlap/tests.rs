@@ -302,6 +302,82 @@ fn a_mosaic_of_planes() {
     assert!(found(&tensors).is_some_and(|found| found.is_sure));
 }
 
+/// Columns of several matrices: more of them than are compared pair by pair, and those of one matrix are no boxes of
+/// another.
+#[test]
+fn columns_of_matrices_that_lie_apart() {
+    let (rows, width) = (50, 8);
+    let matrix = |at: usize, heads: usize, gap: i64| {
+        let pitch = i64::try_from(heads).unwrap() * width + gap;
+        (0..heads).map(move |head| (4096 + at + 16 * head, vec![rows, width], vec![pitch, 1]))
+    };
+    let (query, key, value) = (
+        matrix(0, 96, 0),
+        matrix(80_018, 96, 0),
+        matrix(240_004, 80, 3).chain(matrix(400_000, 70, 1)),
+    );
+    let mut tensors = Tensors(query.chain(key).chain(value).collect());
+    for turn in [0, 11, 200] {
+        tensors.0.rotate_left(turn);
+        assert!(accepted(&tensors));
+    }
+    for moved in [5, 100, 300] {
+        let mut tensors = tensors.clone();
+        tensors.0[moved].0 -= 1;
+        let found = found(&tensors).unwrap();
+        assert!(found.is_sure && found.output > found.other);
+        assert!(!apart(&Tensors(
+            [found.output, found.other].map(|at| tensors.0[at].clone()).into()
+        )));
+    }
+}
+
+/// A packed output that is longer than the columns' rows, here and there.
+#[test]
+fn columns_and_a_long_output_elsewhere() {
+    for (at, is_apart) in [(40_000, true), (2_000, true), (3_000, false)] {
+        let mut tensors = columns(&[2; 70], 50, false);
+        tensors.0.iter_mut().for_each(|column| column.0 += 10_000);
+        tensors.0.insert(33, (4096 + at, vec![4_000], vec![1]));
+        let found = found(&tensors);
+        assert_eq!(found.is_none(), is_apart);
+        assert!(found.is_none_or(|found| found.is_sure));
+    }
+}
+
+/// The product of the lengths of their hull and of a row is not a `usize`.
+#[test]
+#[cfg(target_pointer_width = "64")]
+fn unequal_columns_of_a_huge_matrix() {
+    let widths: Vec<_> = (0..100).map(|at| 80_000_000 + at).collect();
+    assert!(accepted(&columns(&widths, 1024, false)));
+}
+
+/// What a call may take in all, not what each pair may.
+#[test]
+fn one_budget_for_all_pairs() {
+    // Their strides differ, so they are no boxes of one tensor.
+    let stride = |at: usize| 400 * i64::try_from(3 + at).unwrap();
+    let tensor = |at: usize| (4096 + 8 * at, vec![9, 2], vec![stride(at), 1]);
+    let outputs = Tensors((0..50).map(tensor).collect());
+    let other = Tensors((0..49).map(tensor).collect());
+    let taken = |tensors: &Tensors| {
+        let mut budget = BUDGET;
+        assert!(clash(tensors, &mut budget).is_none());
+        BUDGET - budget
+    };
+    let (one, both) = (taken(&outputs), taken(&outputs) + taken(&other));
+    // At least the axes of each pair.
+    assert!(one >= 50 * 49 / 2 * 4);
+    for (mut budget, lasts) in [(one, false), (both - 1, false), (both, true)] {
+        assert!(clash(&outputs, &mut budget).is_none());
+        let found = clash(&other, &mut budget);
+        assert_eq!(found.is_none(), lasts);
+        assert!(found.is_none_or(|found| !found.is_sure));
+    }
+    assert!(clash(&outputs, &mut (one - 1)).is_some_and(|found| !found.is_sure));
+}
+
 /// Many outputs in each other's gaps that are no boxes of one tensor: none is said to meet another.
 #[test]
 fn too_many_over_one_address() {
