@@ -12,7 +12,7 @@ use crate::copy::{self, Executor};
 use crate::error::{number, Error};
 use crate::geometry::Geometry;
 use crate::overlap::lattice::{meet, Lattice, BUDGET};
-use crate::overlap::{self, first_crossing, Clash, Numbered, Spans, Tensors, Trail};
+use crate::overlap::{self, first_crossing, Numbered, Spans, Tensors, Trail};
 use crate::parts::{OutputStrides, Parts, Pointers, Transfer};
 use crate::shape::{self, rank_number, usize_of};
 use crate::span::Span;
@@ -332,21 +332,25 @@ fn check_bytes(
     reads: &Reads<'_>,
     array: Span,
 ) -> Result<(), Error> {
-    let (outputs, mut budget) = (&Outputs::new(transfer), BUDGET);
+    let (outputs, mut budget, mut found) = (&Outputs::new(transfer), BUDGET, None);
     if !trail.hull.is_apart(input) {
-        check_input(outputs, input, &mut budget)?;
+        found = first_over(outputs, input, &mut budget);
     }
-    if !trail.is_apart {
-        if let Some(Clash { output, other, is_sure }) = overlap::clash(outputs, &mut budget) {
-            return Err(overlapping(output, Argument::Output(other), is_sure));
-        }
+    if found.is_none() && !trail.is_apart {
+        let clash = overlap::clash(outputs, &mut budget);
+        found = clash.map(|(output, other, is_sure)| (output, Argument::Output(other), is_sure));
+    }
+    match found {
+        Some((output, other, true)) => return Err(Error::Overlap { output, other }),
+        Some((output, other, false)) => return Err(Error::NotShownApart { output, other }),
+        None => {}
     }
     match reads.first_under(outputs, trail.hull, array) {
         None => Ok(()),
         Some((output, Some(other @ Argument::Lengths)))
             if reads.lengths.intersects(transfer.written(output)) =>
         {
-            Err(overlapping(output, other, true))
+            Err(Error::Overlap { output, other })
         }
         Some((output, owner)) => {
             let other = owner.unwrap_or(Argument::Outputs);
@@ -355,35 +359,25 @@ fn check_bytes(
     }
 }
 
-fn overlapping(output: usize, other: Argument, is_sure: bool) -> Error {
-    if is_sure {
-        Error::Overlap { output, other }
-    } else {
-        Error::NotShownApart { output, other }
-    }
-}
-
-/// Checks that no output overlaps elements of the input.
+/// Returns the first output that overlaps elements of the input, or may do so, and whether it certainly does.
 #[inline(never)] // for its stack
-fn check_input(outputs: &Outputs<'_>, input: Span, budget: &mut usize) -> Result<(), Error> {
-    let Transfer { geometry, strides, .. } = outputs.transfer;
-    // Elements that share bytes, and lie in some of the bytes of a span: those have no lattice.
-    let is_vague = geometry.dtype.is_sub_byte() && strides.is_some();
-    let lattice = match strides {
-        Some(strides) if !is_vague => {
+fn first_over(
+    outputs: &Outputs<'_>,
+    input: Span,
+    budget: &mut usize,
+) -> Option<(usize, Argument, bool)> {
+    let geometry = outputs.transfer.geometry;
+    let lattice = match outputs.transfer.strides {
+        Some(strides) => {
             let mut dims = geometry.shape.iter().copied().zip(strides.iter().copied());
             Lattice::strided(input, (geometry.dtype.bits() / 8).into(), &mut dims)
         }
-        _ => Lattice::whole(input),
+        None => Lattice::whole(input),
     };
-    for output in (0..outputs.len()).filter(|output| outputs.span(*output).intersects(input)) {
+    (0..outputs.len()).filter(|output| outputs.span(*output).intersects(input)).find_map(|output| {
         let answer = meet(&outputs.lattice(output), &lattice, budget);
-        if answer != Some(false) {
-            let is_sure = answer.is_some() && !is_vague;
-            return Err(overlapping(output, Argument::Input, is_sure));
-        }
-    }
-    Ok(())
+        (answer != Some(false)).then_some((output, Argument::Input, answer.is_some()))
+    })
 }
 
 /// The outputs of a copy.

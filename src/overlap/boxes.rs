@@ -25,8 +25,7 @@ pub(super) struct Boxes<'a> {
     model: Lattice,
     /// Where the lowest output begins.
     origin: usize,
-    /// How many axes there are up to the one on which intervals may begin anywhere, that one included; 0 if there is no
-    /// such axis.
+    /// The number of axes down to the one on which intervals may begin anywhere; 0 if there is no such axis.
     depth: usize,
     /// Where the last interval on that axis ends.
     end: usize,
@@ -46,10 +45,11 @@ impl<'a> Boxes<'a> {
         let (model, origin) = (tensors.lattice(longest.1), hull.start);
         // For each axis, the greatest common divisor of all starts, the longest interval, and where the last ends.
         let mut axes = [(0, 0, 0); MAX_AXES];
-        for (at, span) in filled(tensors, starts) {
-            let lattice = tensors.lattice(at);
+        let is_box = |span: Span| !span.is_empty() && starts.contains(&span.start);
+        let lattices = (0..tensors.len()).map(|at| tensors.lattice(at));
+        for lattice in lattices.filter(|lattice| is_box(lattice.span)) {
             let mut own = lattice.axes().peekable();
-            let (mut rest, mut reach) = (span.start - origin, span.len() - 1);
+            let (mut rest, mut reach) = (lattice.span.start - origin, lattice.span.len() - 1);
             for (axis, (cell, longest, end)) in model.axes().zip(&mut axes) {
                 let steps = own.next_if(|own| own.stride == axis.stride).map_or(0, |own| own.high);
                 let (steps, stride) = (usize_of(steps), usize_of(axis.stride));

@@ -27,64 +27,52 @@ fn lend<const N: usize, T>(work: impl FnOnce(&mut [u32]) -> T) -> T {
     work(&mut [0; N])
 }
 
-/// What to do at the span with this number.
-pub(super) type Visit<'a> = dyn FnMut(usize, Span) -> ControlFlow<()> + 'a;
-
 /// Calls `visit` for each span that is not empty and starts at one of these addresses, the lowest first, until it breaks.
 /// Also breaks if there are 2^32 spans or more, because looking through them would take months.
 pub(super) fn in_order(
     spans: &dyn Spans,
     starts: &Range<usize>,
-    visit: &mut Visit<'_>,
-) -> ControlFlow<()> {
-    with_table(spans.len(), |table| in_passes(table, spans, starts, visit))
-}
-
-/// Visits spans in passes. The table holds the numbers of those that begin in a window.
-#[inline(never)] // for its stack
-fn in_passes(
-    table: &mut [u32],
-    spans: &dyn Spans,
-    starts: &Range<usize>,
-    visit: &mut Visit<'_>,
+    visit: &mut dyn FnMut(usize, Span) -> ControlFlow<()>,
 ) -> ControlFlow<()> {
     let start = |number: &u32| spans.start(*number as usize);
     let mut visit = |index| match spans.span(index) {
         span if span.is_empty() => ControlFlow::Continue(()),
         span => visit(index, span),
     };
-    // The bytes to look at, so that the table is likely to be almost full.
-    let goal = table.len() / 16 * 15;
-    let window = |bytes: usize, spans: usize| div(bytes.saturating_mul(goal), spans).max(1);
-    let hull = filled(spans, starts).fold(Span::NOWHERE, |hull, (_, span)| hull.hull(span));
-    let (mut low, mut next) = (hull.start, window(hull.len(), spans.len()));
-    while low < hull.end {
-        let (mut starts, mut len, mut from) = (low..low.saturating_add(next), 0, 0);
-        while let Some(index) = spans.next(from, &starts) {
-            from = index + 1;
-            // Any number of spans may begin here without filling the table: the next window begins higher up.
-            if spans.start(index) == low {
-                visit(index)?;
-                continue;
+    with_table(spans.len(), |table| {
+        // The bytes to look at, so that the table is likely to be almost full.
+        let goal = table.len() / 16 * 15;
+        let window = |bytes: usize, spans: usize| div(bytes.saturating_mul(goal), spans).max(1);
+        let hull = filled(spans, starts).fold(Span::NOWHERE, |hull, (_, span)| hull.hull(span));
+        let (mut low, mut next) = (hull.start, window(hull.len(), spans.len()));
+        while low < hull.end {
+            // The table holds the numbers of the spans that begin in a window.
+            let (mut starts, mut len, mut from) = (low..low.saturating_add(next), 0, 0);
+            while let Some(index) = spans.next(from, &starts) {
+                from = index + 1;
+                // Any number of spans may begin here without filling the table: the next window begins higher up.
+                if spans.start(index) == low {
+                    visit(index)?;
+                    continue;
+                }
+                let Ok(number) = u32::try_from(index) else { return ControlFlow::Break(()) };
+                if let Some(slot) = table.get_mut(len) {
+                    (*slot, len) = (number, len + 1);
+                }
+                if len == table.len() {
+                    // The lower half stays, and the window ends where the upper half begins.
+                    sort(table, start);
+                    starts.end = table.get(len / 2).map_or(starts.end, start);
+                    len = table.partition_point(|number| start(number) < starts.end);
+                }
             }
-            let Ok(number) = u32::try_from(index) else { return ControlFlow::Break(()) };
-            if let Some(slot) = table.get_mut(len) {
-                *slot = number;
-                len += 1;
-            }
-            if len == table.len() {
-                // The lower half stays, and the window ends where the upper half begins.
-                sort(table, start);
-                starts.end = table.get(len / 2).map_or(starts.end, start);
-                len = table.partition_point(|number| start(number) < starts.end);
-            }
+            let found = table.get_mut(..len).unwrap_or_default();
+            sort(found, start);
+            found.iter().try_for_each(|number| visit(*number as usize))?;
+            (low, next) = (starts.end, window(starts.end - low, len + 1));
         }
-        let found = table.get_mut(..len).unwrap_or_default();
-        sort(found, start);
-        found.iter().try_for_each(|number| visit(*number as usize))?;
-        (low, next) = (starts.end, window(starts.end - low, len + 1));
-    }
-    ControlFlow::Continue(())
+        ControlFlow::Continue(())
+    })
 }
 
 /// Sorts by Shell's method, because the sorts of `core` can panic.

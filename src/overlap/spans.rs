@@ -1,9 +1,8 @@
 //! Decides whether any two spans of memory meet. They have numbers, and may be in any order.
 
-use super::grid::{self, BITS};
-use super::order::{in_order, SMALL};
+use super::order::{in_order, with_table, SMALL};
 use super::Trail;
-use crate::math::{div, gcd};
+use crate::math::{div, div_ceil, gcd};
 use crate::span::Span;
 use core::ops::{ControlFlow, Range};
 
@@ -65,6 +64,9 @@ pub(crate) fn first_crossing(written: usize, spans: &dyn Spans) -> Option<(usize
 /// Up to this many written spans are compared with each of the others.
 const FEW: usize = 16;
 
+/// Cells of a map for each entry of a table.
+const BITS: usize = u32::BITS as usize;
+
 /// Returns one of the first `written` spans and one of the others that meet; if there are no others, two of them.
 #[cold]
 #[inline(never)]
@@ -73,12 +75,11 @@ fn find(written: usize, spans: &dyn Spans) -> Option<(usize, usize)> {
     if written <= FEW {
         let mut few = [Span::default(); FEW];
         return filled(spans, &EVERYWHERE).find_map(|(index, span)| {
-            let meeting = few.iter().position(|other| other.intersects(span));
-            match few.get_mut(index).filter(|_| index < written) {
-                Some(slot) => *slot = span,
-                None => return meeting.map(|other| (index, other)),
+            let met = few.iter().position(|other| other.intersects(span));
+            if let Some(slot) = few.get_mut(index).filter(|_| index < written) {
+                *slot = span;
             }
-            meeting.filter(|_| among).map(|other| (index, other))
+            met.filter(|_| among || index >= written).map(|other| (index, other))
         });
     }
     let (mut trail, mut unit, mut longest) = (Trail::EMPTY, 0, 0);
@@ -96,7 +97,7 @@ fn find(written: usize, spans: &dyn Spans) -> Option<(usize, usize)> {
     let cells = |bytes: usize| div(bytes, unit.max(1));
     if cells(trail.hull.len()) <= spans.len().saturating_mul(BITS) && cells(longest) <= SMALL * BITS
     {
-        let index = grid::meeting(written, spans, trail.hull, (unit.max(1), longest))?;
+        let index = meeting_in_map(written, spans, trail.hull, (unit.max(1), longest))?;
         let meets =
             |other: &usize| *other != index && spans.span(*other).intersects(spans.span(index));
         return (0..written).find(meets).map(|other| (index, other));
@@ -115,6 +116,42 @@ fn find(written: usize, spans: &dyn Spans) -> Option<(usize, usize)> {
         ControlFlow::Continue(())
     });
     flow.is_break().then_some(found)
+}
+
+/// Returns what [`find`] does, of a pair only the span that has the higher number or is not written. There is a bit for
+/// each cell of `unit` bytes that says whether a written span lies in it. All spans begin at boundaries between cells, so
+/// two of them meet if they have a cell in common, and their order does not matter.
+fn meeting_in_map(
+    written: usize,
+    spans: &dyn Spans,
+    hull: Span,
+    (unit, longest): (usize, usize),
+) -> Option<usize> {
+    with_table(spans.len(), |taken| {
+        let mut low = hull.start;
+        while low < hull.end {
+            let high = low.saturating_add((taken.len() * BITS).saturating_mul(unit));
+            // Some begin below the window.
+            let (starts, mut from) = (low.saturating_sub(longest)..high, 0);
+            while let Some(index) = spans.next(from, &starts) {
+                from = index + 1;
+                let (span, is_written) = (spans.span(index), index < written);
+                let first = div(span.start.saturating_sub(low), unit);
+                let end = div_ceil(span.end.saturating_sub(low), unit);
+                for cell in first..if span.is_empty() { first } else { end } {
+                    let Some(word) = taken.get_mut(cell / BITS) else { break };
+                    let bit = 1 << (cell % BITS);
+                    if *word & bit != 0 && (!is_written || written == spans.len()) {
+                        return Some(index);
+                    }
+                    *word |= if is_written { bit } else { 0 };
+                }
+            }
+            taken.fill(0);
+            low = high;
+        }
+        None
+    })
 }
 
 #[cfg(test)]
