@@ -421,7 +421,8 @@ static void test_a_million_shuffled_tiles(void) {
             size_t i = out_of_order(row * ACROSS + column, TILES);
             lengths[i] = random_in(&seed, 1, WIDE);
             shapes[i][0] = HIGH, shapes[i][1] = lengths[i];
-            outputs[i] = packed(LIBSPLIT_DTYPE_UINT8, canvas + row * HIGH * PITCH + end, 2, shapes[i]);
+            outputs[i] =
+                packed(LIBSPLIT_DTYPE_UINT8, canvas + row * HIGH * PITCH + end, 2, shapes[i]);
             outputs[i].strides = strides;
             width += lengths[i], end += lengths[i];
         }
@@ -448,8 +449,8 @@ static void test_a_million_shuffled_tiles(void) {
     free(outputs);
 }
 
-/* Some 60 outputs reach over each address, all apart, but no boxes of one tensor. There is no memory
- * at their addresses. */
+/* Some 60 outputs reach over each address, all apart, but no boxes of one tensor. There is no
+ * memory at their addresses. */
 static void test_comparing_all_pairs_would_take_too_long(void) {
     enum { OUTPUTS = 400000, STEP = 16, OPEN = 60 };
     int64_t (*strides)[2] = allocate(OUTPUTS * sizeof *strides);
@@ -727,8 +728,8 @@ static void test_outputs_in_the_gaps_of_the_input(void) {
     CHECK_EQ_STR(overlapped, "ab..cd..ef..");
 }
 
-/* Each row of the input's 4-bit elements ends inside of a byte, and lies in bytes of its own. No byte
- * of an output in the gap between them is the input's, and the message must not say so. */
+/* Each row of the input's 4-bit elements ends inside of a byte, and lies in bytes of its own. No
+ * byte of an output in the gap between them is the input's, and the message must not say so. */
 static void test_outputs_in_the_gaps_of_a_sub_byte_input(void) {
     unsigned char memory[8] = {0x21, 0xA5, 0xA5, 0xA5, 0x43, 0xA5, 0xA5, 0xA5};
     int64_t shape[2] = {2, 2}, strides[2] = {8, 1}, out_shape[2] = {1, 2};
