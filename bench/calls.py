@@ -19,8 +19,10 @@ FORMS = {"copy": "copy, lengths int64", "copy.strides": "copy, outputs with stri
          "copy.unwanted": "copy, every third output not wanted",
          "infer": "infer", "infer.init": "infer, of libsplit_outputs_init()",
          "infer.heap": "infer, an allocation for each array",
+         "infer.between": "infer, the input's shape between descriptors and their arrays",
          "view": "view", "view.init": "view, of libsplit_outputs_init()",
          "view.heap": "view, an allocation for each array",
+         "view.between": "view, the input's shape between descriptors and their arrays",
          "plan_copy": "plan_copy", "plan_copy.heap": "plan_copy, outputs in a heap",
          "plan_copy.unwanted": "plan_copy, every third output not wanted",
          "plan_view": "plan_view", "plan_view.unwanted": "plan_view, every third output not wanted"}

@@ -25,7 +25,8 @@ FUNCTIONS = ["copy", "infer", "view", "plan_copy", "plan_view"]
 ARRANGEMENTS = {"": "on the stack, all shapes in one array, all strides in another", ".strides": "the same, with strides",
                 ".init": "of libsplit_outputs_init()", ".heap": "an allocation for each array",
                 ".unwanted": "on the stack, every third output not wanted", ".rest": "on the stack, lengths int32 with a -1",
-                ".equal": "on the stack, no lengths (Split-13)"}
+                ".equal": "on the stack, no lengths (Split-13)",
+                ".between": "on the stack, the input's shape between descriptors and their arrays"}
 PIECES = [3, 15, 16, 1024]
 
 
@@ -65,6 +66,8 @@ def main() -> None:
                 if suffix in (".strides", ".rest", ".equal") and function != "copy":
                     continue
                 if suffix == ".unwanted" and function in ("infer", "view"):
+                    continue
+                if suffix == ".between" and function not in ("infer", "view"):
                     continue
                 if suffix == ".init" and function.startswith("plan"):
                     continue

@@ -29,11 +29,12 @@ enum function { COPY, INFER, VIEW, PLAN_COPY, PLAN_VIEW, FUNCTIONS };
  * lie; the same with strides for copy; descriptors in one allocation, and in another shape and
  * strides of each output side by side, as libsplit_outputs_init() makes them; an allocation for
  * each array, the data's too; every third output, the middle one of three, not wanted; lengths of
- * another type, one of them -1; no lengths.
+ * another type, one of them -1; no lengths; the input's shape between the arrays of outputs and
+ * their descriptors.
  */
-static const char *const arrangements[] = {"",          ".strides", ".init", ".heap",
-                                           ".unwanted", ".rest",    ".equal"};
-enum arrangement { ARRAYS, STRIDES, INIT, HEAP, UNWANTED, REST, EQUAL, ARRANGEMENTS };
+static const char *const arrangements[] = {"",          ".strides", ".init",  ".heap",
+                                           ".unwanted", ".rest",    ".equal", ".between"};
+enum arrangement { ARRAYS, STRIDES, INIT, HEAP, UNWANTED, REST, EQUAL, BETWEEN, ARRANGEMENTS };
 
 /* ISO C has no conversion from void * to a function's address. */
 #define FIND(name) __extension__(__typeof__(&libsplit_##name)) dlsym(library, "libsplit_" #name)
@@ -67,7 +68,7 @@ static void *allocate(size_t bytes) {
 
 /* Room for outputs, and the descriptors that are made of it. */
 struct outputs {
-    int64_t shapes[MOST][2], strides[MOST][2];
+    int64_t shapes[MOST][2], strides[MOST][2], between[2];
     libsplit_tensor on_stack[MOST], *tensors;
     void *addresses[MOST];
 };
@@ -159,6 +160,8 @@ int main(int argc, char **argv) {
         with_rest[i] = i == 0 ? -1 : (int32_t)len;
     }
     struct outputs made;
+    if (arrangement == BETWEEN)
+        input.shape = memcpy(made.between, shape, sizeof shape);
     arrange(&made, function, arrangement, pieces, len);
     libsplit_tensor *outputs = made.tensors;
     void **addresses = made.addresses;

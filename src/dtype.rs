@@ -15,7 +15,7 @@ macro_rules! dtypes {
             /// Every type, in the order of its number.
             pub const ALL: &'static [Self] = &[$(Self::$variant),*];
 
-            /// Bits of one element, 2 to 128.
+            /// Returns the bits of one element, 2 to 128.
             #[must_use]
             // The table is as long as there are types; the test keeps the call free of panics.
             #[allow(clippy::indexing_slicing)]
@@ -25,7 +25,7 @@ macro_rules! dtypes {
                 if at < BITS.len() { BITS[at] } else { 0 }
             }
 
-            /// The type with this ONNX number, if there is one.
+            /// Returns the type with this ONNX number, if there is one.
             #[must_use]
             pub const fn from_number(number: i32) -> Option<Self> {
                 match number {
@@ -34,7 +34,7 @@ macro_rules! dtypes {
                 }
             }
 
-            /// The name of the type in ONNX `TensorProto.DataType`, NUL-terminated.
+            /// Returns the name of the type in ONNX `TensorProto.DataType`, NUL-terminated.
             // Out of line: a table that one place reads holds offsets, which need no relocations.
             #[inline(never)]
             pub(crate) const fn c_name(self) -> &'static core::ffi::CStr {
@@ -52,7 +52,7 @@ dtypes! {
     Int16 = 5, 16, c"INT16", "Signed 16-bit integer.";
     Int32 = 6, 32, c"INT32", "Signed 32-bit integer.";
     Int64 = 7, 64, c"INT64", "Signed 64-bit integer.";
-    String = 8, STRING_BITS, c"STRING", "A string as an address and a size in bytes; splitting moves the pair, never the characters.";
+    String = 8, 2 * usize::BITS, c"STRING", "A string as an address and a size in bytes; splitting moves the pair, never the characters.";
     Bool = 9, 8, c"BOOL", "One byte, copied as it is.";
     Float16 = 10, 16, c"FLOAT16", "IEEE 754 binary16.";
     Double = 11, 64, c"DOUBLE", "IEEE 754 binary64.";
@@ -73,23 +73,20 @@ dtypes! {
     Int2 = 26, 2, c"INT2", "Signed 2-bit integer, packed low bits first.";
 }
 
-/// A string element is a pointer and a `usize`.
-const STRING_BITS: u32 = 2 * usize::BITS;
-
 impl DType {
-    /// The name of the type in ONNX `TensorProto.DataType`.
+    /// Returns the name of the type in ONNX `TensorProto.DataType`.
     #[must_use]
     pub fn name(self) -> &'static str {
         self.c_name().to_str().unwrap_or_default()
     }
 
-    /// Whether several elements share a byte.
+    /// Returns whether several elements share a byte.
     #[must_use]
     pub const fn is_sub_byte(self) -> bool {
         self.bits() < 8
     }
 
-    /// Whether elements are whole numbers, the 4-bit and 2-bit ones included. BOOL is not.
+    /// Returns whether elements are whole numbers, the 4-bit and 2-bit ones included. BOOL is not.
     #[must_use]
     pub const fn is_integer(self) -> bool {
         use DType::{Int16, Int2, Int32, Int4, Int64, Int8};

@@ -51,7 +51,7 @@ macro_rules! kinds {
             $(#[doc = $doc] $kind = libsplit_status::$status.0,)*
         }
 
-        /// The name of a status in C, NUL-terminated.
+        /// Returns the name of a status in C, NUL-terminated.
         pub(crate) fn status_name(status: libsplit_status) -> &'static str {
             match status {
                 libsplit_status::OK => "LIBSPLIT_STATUS_OK\0",
@@ -69,25 +69,22 @@ macro_rules! kinds {
 /// Messages take the names of arguments from the words of the caller's door.
 macro_rules! rules {
     ($words:ident; $(
-        $(#[$cfg:meta])*
         ($message:literal $(, $word:expr)*)
         $rule:ident: $kind:ident
-        $({ $($field:ident: $type:ident),* $(; $expected:ident, $actual:ident)? })?,
+        $({ $($field:ident: $type:ident),* $(; $expected:ident, $actual:ident: $number:ident)? })?,
     )*) => {
         /// What was wrong with a call, with the numbers that disagree and the remedy in its message.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
         #[non_exhaustive]
         #[allow(missing_docs)] // the message above a variant says what it means
         pub enum Error {$(
-            $(#[$cfg])*
-            $rule $({ $($field: $type,)* $($expected: i64, $actual: i64)? })?,
+            $rule $({ $($field: $type,)* $($expected: i64, $actual: $number)? })?,
         )*}
 
         impl fmt::Display for Message<'_> {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 let $words = self.words;
                 match self.error {$(
-                    $(#[$cfg])*
                     Error::$rule $({ $($field,)* $($expected, $actual)? })? => {
                         write!(f, $message $(, $word)*
                             $(, $($field = shown!($words $type $field),)* $($expected = *$expected, $actual = *$actual)?)?)
@@ -97,40 +94,37 @@ macro_rules! rules {
         }
 
         impl Error {
-            /// The kind, which in C is the status.
+            /// Returns the kind, which in C is the status.
             #[must_use]
             pub fn kind(&self) -> ErrorKind {
                 match self {
-                    $($(#[$cfg])* Self::$rule { .. } => ErrorKind::$kind,)*
+                    $(Self::$rule { .. } => ErrorKind::$kind,)*
                 }
             }
 
-            /// The output that the error is about; `None` when it concerns the input, the parameters or the executor.
+            /// Returns the output that the error is about; `None` when it concerns the input, the parameters or the executor.
             #[must_use]
             #[allow(unused_variables)]
             pub fn output_index(&self) -> Option<usize> {
                 match self {
-                    $($(#[$cfg])* Self::$rule { $($($field,)*)? .. } => output_index!($($($field $field)*)?),)*
+                    $(Self::$rule { $($($field,)*)? .. } => output_index!($($($field $field)*)?),)*
                 }
             }
 
-            /// The two numbers that disagree, expected and actual, where two do.
+            /// Returns the two numbers that disagree, expected and actual, where two do.
             #[must_use]
             pub fn numbers(&self) -> Option<(i64, i64)> {
                 match *self {
                     $($($(
-                        Self::$rule { $expected, $actual, .. } => Some(($expected, $actual)),
+                        Self::$rule { $expected, $actual, .. } => {
+                            Some(($expected, i64::try_from($actual).unwrap_or(i64::MAX)))
+                        }
                     )?)?)*
                     Self::Axis { axis, rank } if axis < 0 => Some((-number(rank), axis)),
                     Self::Axis { axis, rank } => Some((number(rank) - 1, axis)),
                     Self::LastNegative { last, .. } => Some((0, last)),
                     Self::RankZero => Some((1, 0)),
-                    Self::PlanSize { expected, actual } | Self::PlanOutputs { expected, actual } => {
-                        Some((number(expected), number(actual)))
-                    }
-                    Self::StructSizeHuge { expected, actual, .. }
-                    | Self::TooManyOutputs { expected, actual, .. }
-                    | Self::NumOutputsGiven { expected, actual, .. } => Some((expected, number(actual))),
+                    Self::OutputDType { expected, actual, .. } => Some((expected as i64, actual as i64)),
                     _ => None,
                 }
             }
@@ -176,159 +170,154 @@ kinds! {
     Unknown = ERROR_UNKNOWN, "The number of outputs depends on an extent or length that is not known yet.";
     Executor = ERROR_EXECUTOR, "The caller's `parallel_for` failed or did not run every task.";
     Internal = ERROR_INTERNAL, "A bug in libsplit.";
-    Plan = ERROR_PLAN, "Memory that is no plan of this library, or a plan for other numbers.";
+    Plan = ERROR_PLAN, "Memory that is not a plan of this library, or is too small for one.";
 }
 
 rules! { w;
-    ("{argument}{field} is NULL: point it to memory of your own")
+    ("{argument}{field} is NULL: give a valid pointer")
     Null: Null { argument: Argument, field: Field },
     ("{argument}{field} is not aligned to {expected} bytes (its address is {actual} past a multiple): use a properly declared variable")
-    Alignment: Alignment { argument: Argument, field: Field; expected, actual },
-    ("{argument}.struct_size is {actual}, at least {expected} is needed: start from its LIBSPLIT_..._INIT macro")
-    StructSize: StructSize { argument: Argument; expected, actual },
-    ("{argument}.struct_size is {actual}, at most {expected} is accepted: start from its LIBSPLIT_..._INIT macro")
-    StructSizeHuge: StructSize { argument: Argument, expected: i64, actual: usize },
-    ("{argument} of {actual} bytes has non-zero ones past the {expected} this library knows: zero them, or update libsplit")
-    NonZeroTail: StructSize { argument: Argument; expected, actual },
+    Alignment: Alignment { argument: Argument, field: Field; expected, actual: i64 },
+    ("{argument}.struct_size is {actual}, but at least {expected} is needed: start from its LIBSPLIT_..._INIT macro")
+    StructSize: StructSize { argument: Argument; expected, actual: i64 },
+    ("{argument}.struct_size is {actual}, but at most {expected} is accepted: start from its LIBSPLIT_..._INIT macro")
+    StructSizeHuge: StructSize { argument: Argument; expected, actual: usize },
+    ("{argument} has {actual} bytes, and those after the {expected} that this library knows are not all 0: zero them, or update libsplit")
+    NonZeroTail: StructSize { argument: Argument; expected, actual: i64 },
     ("{} {actual} is not an operator: use one of LIBSPLIT_OP_* (1 to {expected})", w.operator)
-    OperatorUnknown: Operator { ; expected, actual },
-    ("{} {actual}: {operator} begins at {expected}; pass the model's opset import", w.opset)
-    Opset: Opset { operator: Name; expected, actual },
-    ("{} {actual}: {operator} has only version {expected}; pass 1 or 0", w.opset)
-    OpenVinoOpset: Opset { operator: Name; expected, actual },
-    ("{argument}.flags {actual:#x} has unknown bits, known are {expected:#x}: clear the others")
-    Flags: Flags { argument: Argument; expected, actual },
+    OperatorUnknown: Operator { ; expected, actual: i64 },
+    ("{} is {actual}, but {operator} begins at {expected}: pass the model's opset import", w.opset)
+    Opset: Opset { operator: Name; expected, actual: i64 },
+    ("{} is {actual}, but {operator} has only version {expected}: pass 1 or 0", w.opset)
+    OpenVinoOpset: Opset { operator: Name; expected, actual: i64 },
+    ("{argument}.flags {actual:#x} has unknown bits: only {expected:#x} are known, clear the others")
+    Flags: Flags { argument: Argument; expected, actual: i64 },
     ("{argument}.dtype {actual} is not an element type: use one of LIBSPLIT_DTYPE_* (1 to {expected})")
-    DTypeUnknown: DType { argument: Argument; expected, actual },
+    DTypeUnknown: DType { argument: Argument; expected, actual: i64 },
     ("{}.dtype {dtype} is not allowed by {operator}: {remedy} allows it", w.input)
     DTypeNotAllowed: DType { dtype: DType, operator: Operator, remedy: Operator },
-    ("{}.rank is 0, at least 1 is needed: a tensor without axes cannot be split; give it an axis of extent 1", w.input)
+    ("{}.rank is 0, but a tensor without axes cannot be split: give it an axis of extent 1", w.input)
     RankZero: Rank,
     ("{argument}.rank {actual} is above {expected}: merge axes")
-    Rank: Rank { argument: Argument; expected, actual },
+    Rank: Rank { argument: Argument; expected, actual: i64 },
     ("{argument}.rank {actual} is below {expected}: set it to the number of axes")
-    RankNegative: Rank { argument: Argument; expected, actual },
+    RankNegative: Rank { argument: Argument; expected, actual: i64 },
     ("{} {axis} is outside [-{rank}, {}] of rank {rank}: choose one inside", w.axis, rank.saturating_sub(1))
     Axis: Axis { axis: i64, rank: usize },
-    ("{}.shape[{axis}] is {actual}, at least {expected} is needed: extents are not negative", w.input)
-    ExtentNegative: Shape { axis: usize; expected, actual },
+    ("{}.shape[{axis}] is {actual}, but an extent is at least {expected}: correct the shape", w.input)
+    ExtentNegative: Shape { axis: usize; expected, actual: i64 },
     ("{}.shape[{axis}] is unknown (-1): only {} unknown extents", w.input, w.take_unknown)
     ExtentUnknown: Shape { axis: usize },
-    ("the shape of {} is [{actual}], at least {expected} is needed: give the number of lengths", w.lengths)
-    LengthsExtent: Shape { ; expected, actual },
-    ("{} is absent: {operator} needs lengths", w.lengths)
+    ("the shape of {} is [{actual}], but an extent is at least {expected}: give the number of lengths", w.lengths)
+    LengthsExtent: Shape { ; expected, actual: i64 },
+    ("{operator} needs lengths: give {}", w.lengths)
     LengthsAbsent: Split { operator: Operator },
-    ("{} must be absent: {operator} takes no lengths; use VariadicSplit", w.lengths)
+    ("{operator} takes no lengths: leave out {}, or use VariadicSplit", w.lengths)
     LengthsRefused: Split { operator: Operator },
-    ("{} and {} {actual} are both given: {operator} takes one of them; leave the lengths out, or set the number to {expected}", w.lengths, w.parts)
-    LengthsAndNumOutputs: Split { operator: Operator; expected, actual },
+    ("{} and {} {actual} are both given: {operator} takes only one of them; leave out the lengths, or make the number {expected}", w.lengths, w.parts)
+    LengthsAndNumOutputs: Split { operator: Operator; expected, actual: i64 },
     ("neither {} nor {} is given: {operator} needs one of them", w.lengths, w.parts)
     NeitherLengthsNorNumOutputs: Split { operator: Operator },
-    ("{} has dtype {actual}: {operator} takes {expected}; convert the lengths", w.lengths)
+    ("the dtype of {} is {actual}, but {operator} takes {expected}: convert the lengths", w.lengths)
     LengthsDType: Split { operator: Operator, actual: DType, expected: Name },
-    ("{} is a scalar (rank {actual}): {operator} takes a list; use rank {expected}", w.lengths)
-    LengthsScalar: Split { operator: Operator; expected, actual },
-    ("{} has rank {actual}: lengths are a list, use rank {expected}", w.lengths)
-    LengthsRank: Split { ; expected, actual },
+    ("the rank of {} is {actual} (a scalar), but {operator} takes a list: use rank {expected}", w.lengths)
+    LengthsScalar: Split { operator: Operator; expected, actual: i64 },
+    ("the rank of {} is {actual}, but lengths are a list: use rank {expected}", w.lengths)
+    LengthsRank: Split { ; expected, actual: i64 },
     ("the values of {} are not known yet: only {} unknown lengths", w.lengths, w.take_unknown)
     LengthsUnknown: Split,
-    ("{}[{output}] is {actual}, at least {expected} is needed: {}", w.lengths, w.rest)
-    LengthNegative: SplitSizes { output: i64; expected, actual },
+    ("{}[{output}] is {actual}, but a length is at least {expected}: {}", w.lengths, w.rest)
+    LengthNegative: SplitSizes { output: i64; expected, actual: i64 },
     ("{}[{output}] ({dtype}) is not a whole number within int64: lengths count elements", w.lengths)
     LengthNotInteger: SplitSizes { output: i64, dtype: DType },
     ("{}[{output}] is a second -1: {actual} stand for the rest, at most {expected} may; give the other lengths", w.lengths)
-    SecondRest: SplitSizes { output: i64; expected, actual },
-    ("{} adds up to {actual}, the axis has {expected}: make the lengths add up to it", w.lengths)
-    LengthsSum: SplitSizes { ; expected, actual },
-    ("{} adds up to {actual} without its -1, the axis has only {expected}: shorten the lengths", w.lengths)
-    LengthsExceed: SplitSizes { ; expected, actual },
-    ("{} adds up to more than {actual}, the axis has {expected}: make the lengths add up to it", w.lengths)
-    LengthsSumOverflow: SplitSizes { ; expected, actual },
-    ("{} is the scalar {actual}, at least {expected} is needed: it is the length of every piece", w.lengths)
-    ScalarNotPositive: SplitSizes { ; expected, actual },
-    ("{}: {operator} cannot make {expected} equal parts of extent {actual}: split by lengths, or by ONNX Split-18", w.parts)
-    Uneven: SplitSizes { operator: Operator; expected, actual },
-    ("{} {} of extent {extent}: sizes {output} x {size}, then {last}; use fewer{}, or lengths", w.parts, output + 1, w.clamp)
+    SecondRest: SplitSizes { output: i64; expected, actual: i64 },
+    ("the sum of {} is {actual}, but the extent of the axis is {expected}: make the lengths add up to it", w.lengths)
+    LengthsSum: SplitSizes { ; expected, actual: i64 },
+    ("the sum of {} without the -1 is {actual}, but the extent of the axis is only {expected}: make the lengths smaller", w.lengths)
+    LengthsExceed: SplitSizes { ; expected, actual: i64 },
+    ("the sum of {} is above {actual}, but the extent of the axis is {expected}: make the lengths add up to it", w.lengths)
+    LengthsSumOverflow: SplitSizes { ; expected, actual: i64 },
+    ("{} is the scalar {actual}, but the length of every piece is at least {expected}: give a larger one", w.lengths)
+    ScalarNotPositive: SplitSizes { ; expected, actual: i64 },
+    ("{}: {operator} cannot divide an extent of {actual} into {expected} equal parts; split by lengths, or by ONNX Split-18", w.parts)
+    Uneven: SplitSizes { operator: Operator; expected, actual: i64 },
+    ("{} is {}: an extent of {extent} would give {output} parts of {size} and a last one of {last}; use fewer{}, or lengths", w.parts, output + 1, w.clamp)
     LastNegative: SplitSizes { output: i64, size: i64, extent: i64, last: i64 },
-    ("{} is {actual}, the operator gives {expected}: make them equal, or leave it out", w.parts)
-    NumOutputsParam: NumOutputs { ; expected, actual },
-    ("{} is {actual}, {operator} gives {expected} here: pass as many outputs, {} where unwanted", w.given, w.unwanted)
-    NumOutputsGiven: NumOutputs { operator: Operator, expected: i64, actual: usize },
-    ("{} is {actual}, at least {expected} is needed: it is the number of parts", w.parts)
-    NumOutputsNegative: NumOutputs { ; expected, actual },
+    ("{} is {actual}, but the operator gives {expected}: make them equal, or leave it out", w.parts)
+    NumOutputsParam: NumOutputs { ; expected, actual: i64 },
+    ("{} is {actual}, but {operator} gives {expected} here: pass as many outputs, {} where unwanted", w.given, w.unwanted)
+    NumOutputsGiven: NumOutputs { operator: Operator; expected, actual: usize },
+    ("{} is {actual}, but at least {expected} is needed: it is the number of parts", w.parts)
+    NumOutputsNegative: NumOutputs { ; expected, actual: i64 },
     ("{operator} without lengths makes as many parts as the node has outputs: set {}", w.parts)
     NumOutputsUnknown: NumOutputs { operator: Operator },
-    ("{} is {actual}: ONNX Split gives at least {expected} output; pass the outputs of the node", w.given)
-    NoOutputs: NumOutputs { ; expected, actual },
-    ("{} has {actual} lengths: ONNX Split gives at least {expected} output; give a length for each", w.lengths)
-    NoLengths: NumOutputs { ; expected, actual },
-    ("{argument} asks for {actual} outputs, at most {expected} are possible: use fewer")
-    TooManyOutputs: NumOutputs { argument: Argument, expected: i64, actual: usize },
-    ("{} is {actual}, the plan has {expected}: pass as many addresses as it was made for", w.given)
-    PlanOutputs: NumOutputs { expected: usize, actual: usize },
-    ("{}[{output}].capacity is {actual}, the output has rank {expected}: give shape and strides that room", w.outputs)
-    Capacity: Capacity { output: usize; expected, actual },
-    ("{actual} strides for {expected} axes: give one for each axis")
-    StridesLen: Strides { ; expected, actual },
-    #[cfg(all(feature = "ndarray", not(feature = "capi")))]
+    ("{} is {actual}, but ONNX Split gives at least {expected} output: pass the outputs of the node", w.given)
+    NoOutputs: NumOutputs { ; expected, actual: i64 },
+    ("there are {actual} lengths in {}, but ONNX Split gives at least {expected} output: give a length for each", w.lengths)
+    NoLengths: NumOutputs { ; expected, actual: i64 },
+    ("{argument} asks for {actual} outputs, but at most {expected} are possible: use fewer")
+    TooManyOutputs: NumOutputs { argument: Argument; expected, actual: usize },
+    ("{} is {actual}, but the plan has {expected}: pass as many addresses as it was made for", w.given)
+    PlanOutputs: NumOutputs { ; expected, actual: usize },
+    ("{}[{output}].capacity is {actual}, but the output has rank {expected}: give shape and strides that much room", w.outputs)
+    Capacity: Capacity { output: usize; expected, actual: i64 },
+    ("there are {actual} strides for {expected} axes: give one for each axis")
+    StridesLen: Strides { ; expected, actual: i64 },
     ("the array has gaps, in which others' elements may lie: pass the whole array, or its as_standard_layout()")
     ArrayGaps: Strides,
-    ("{}[{output}].strides is NULL (packed), but the view is not packed: give strides of capacity entries", w.outputs)
+    ("{}[{output}].strides is NULL (packed), but the view is not packed: give an array for the strides", w.outputs)
     ViewNotPacked: Strides { output: usize },
     ("{}[{output}].strides[{axis}] is {actual}, but the axes of smaller strides reach over {expected} elements: elements would share an address; step over all of them", w.outputs)
-    StridesCollide: Strides { output: usize, axis: usize; expected, actual },
+    StridesCollide: Strides { output: usize, axis: usize; expected, actual: i64 },
     ("{}[{output}].strides are not packed: 4-bit and 2-bit outputs must be; pass NULL strides", w.outputs)
     SubByteStrides: Strides { output: usize },
-    ("{argument}.bit_offset is {actual}, a multiple of {expected} is needed for the dtype: offset by whole elements")
-    BitOffset: BitOffset { argument: Argument; expected, actual },
-    ("{argument}.bit_offset is {actual}, {expected} is needed here: start at a whole byte")
-    BitOffsetNotZero: BitOffset { argument: Argument; expected, actual },
-    ("{argument}.data_bytes is {actual}, the tensor reaches over {expected} bytes: correct size, shape or strides, or set it to 0 (not stated)")
-    DataBytes: DataBytes { argument: Argument; expected, actual },
-    ("the slice has {actual} elements, the shape needs {expected}: pass that many")
-    SliceLen: DataBytes { ; expected, actual },
-    ("shape and strides reach element {actual} of a slice of {expected}: correct offset, shape or strides")
-    SliceReach: DataBytes { ; expected, actual },
-    ("{argument}: more elements than can be numbered in bits, or addressed as bytes: use smaller extents")
+    ("{argument}.bit_offset is {actual}, but the dtype needs a multiple of {expected}: offset by whole elements")
+    BitOffset: BitOffset { argument: Argument; expected, actual: i64 },
+    ("{argument}.bit_offset is {actual}, but {expected} is needed here: start at a whole byte")
+    BitOffsetNotZero: BitOffset { argument: Argument; expected, actual: i64 },
+    ("{argument}.data_bytes is {actual}, but the tensor reaches over {expected} bytes: correct size, shape or strides, or set it to 0 (not stated)")
+    DataBytes: DataBytes { argument: Argument; expected, actual: i64 },
+    ("the slice has {actual} elements, but the shape needs {expected}: pass that many")
+    SliceLen: DataBytes { ; expected, actual: i64 },
+    ("shape and strides reach element {actual} of a slice of only {expected}: correct offset, shape or strides")
+    SliceReach: DataBytes { ; expected, actual: i64 },
+    ("{argument} has more elements than can be numbered in bits, or addressed as bytes: use smaller extents")
     TooManyElements: Overflow { argument: Argument },
     ("{argument}.strides reach further than 63 bits can number: correct the strides")
     StridesOverflow: Overflow { argument: Argument },
-    ("{argument}.data: the tensor reaches past the end of the address space: correct data, shape or strides")
+    ("{argument} reaches past the end of the address space: correct its address, shape or strides")
     AddressOverflow: Overflow { argument: Argument },
     ("{}[{output}] overlaps {other} in memory: give every output a buffer of its own", w.outputs)
     Overlap: Overlap { output: usize, other: Argument },
-    ("{}[{output}] and {other} reach over the same memory and could not be shown apart: copy them in calls of their own, the other outputs {}", w.outputs, w.unwanted)
+    ("{}[{output}] and {other} reach over the same memory and could not be shown apart: copy it in a call of its own with the other outputs {}, or give it other memory", w.outputs, w.unwanted)
     NotShownApart: Overlap { output: usize, other: Argument },
-    ("{}[{output}].data lies over the descriptors or arrays of {other}: give it a buffer of its own", w.outputs)
+    ("{}[{output}] lies over memory of {other} that the call reads: give it a buffer of its own", w.outputs)
     DataOverDescriptor: Overlap { output: usize, other: Argument },
-    ("{}[{output}]{field} lies in memory of {other} that is in use too: give it an array of its own", w.outputs)
+    ("{}[{output}]{field} overlaps memory of {other} that the call uses too: give it an array of its own", w.outputs)
     DescriptorOverlap: Overlap { output: usize, field: Field, other: Argument },
-    ("{argument} lies over {other} in memory: give it memory of its own")
+    ("{argument} overlaps {other} in memory: give it memory of its own")
     ArrayOverlap: Overlap { argument: Argument, other: Argument },
-    ("{}[{output}].dtype is {actual}, the input's is {expected}: splitting does not convert", w.outputs)
-    OutputDType: Output { output: usize; expected, actual },
-    ("{}[{output}].rank is {actual}, the operator gives {expected}: the split axis stays, as long as the piece; see {}", w.outputs, w.infer)
-    OutputRank: Output { output: usize; expected, actual },
-    ("{}[{output}].rank is {actual}, the operator gives {expected}: the split axis is dropped; see {}", w.outputs, w.infer)
-    OutputRankDropped: Output { output: usize; expected, actual },
-    ("{}[{output}].shape[{axis}] is {actual}, the operator gives {expected}: see {}", w.outputs, w.infer)
-    OutputShape: Output { output: usize, axis: usize; expected, actual },
-    ("the number of pieces depends on {argument}, which is not known yet: infer when it is")
+    ("{}[{output}].dtype is {actual}, but that of {} is {expected}: splitting does not convert", w.outputs, w.input)
+    OutputDType: Output { output: usize, expected: DType, actual: DType },
+    ("{}[{output}].rank is {actual}, but the operator gives {expected}: the split axis stays unless keepdims is 0; see {}", w.outputs, w.infer)
+    OutputRank: Output { output: usize; expected, actual: i64 },
+    ("{}[{output}].shape[{axis}] is {actual}, but the operator gives {expected}: see {}", w.outputs, w.infer)
+    OutputShape: Output { output: usize, axis: usize; expected, actual: i64 },
+    ("the number of pieces depends on {argument}, which is not known yet: call again when it is")
     CountUnknown: Unknown { argument: Argument },
-    ("parallel_for returned {actual}, {expected} means success: the outputs' bytes are not all written")
-    ExecutorFailed: Executor { ; expected, actual },
-    ("parallel_for ran {actual} of {expected} tasks: it must run each once before it returns")
-    ExecutorSkipped: Executor { ; expected, actual },
-    ("libsplit failed inside: this is a bug, please report it")
-    Internal: Internal,
-    ("plan holds no plan of this library (it begins with {actual:#x}): make one with libsplit_plan_init of this build")
+    ("parallel_for returned {actual}, but {expected} means success: the outputs are incomplete, copy again")
+    ExecutorFailed: Executor { ; expected, actual: i64 },
+    ("parallel_for ran only {actual} of {expected} tasks: run each of them once before it returns")
+    ExecutorSkipped: Executor { ; expected, actual: i64 },
+    ("plan is not a plan of this library (it begins with {actual:#x}): make one with libsplit_plan_init of this build")
     NoPlan: Plan { actual: u64 },
-    ("plan_size is {actual}, {expected} bytes are needed: ask libsplit_plan_size")
-    PlanSize: Plan { expected: usize, actual: usize },
+    ("plan_size is {actual}, but {expected} bytes are needed: see libsplit_plan_size")
+    PlanSize: Plan { ; expected, actual: usize },
 }
 
 impl Error {
-    /// The message in the words of the door that the call came through.
+    /// Returns the message in the words of the door that the call came through.
     ///
     /// ```
     /// use libsplit::{Operator, Split, Words};
@@ -336,8 +325,8 @@ impl Error {
     /// let split = Split::new(Operator::VariadicSplit1).lengths(&[2, 2]);
     /// let error = split.shapes::<f32>(&[5]).unwrap_err();
     /// let say = |words| error.message(words).to_string();
-    /// assert!(say(&Words::RUST).starts_with("lengths adds up to 4, the axis has 5"));
-    /// assert!(say(&Words::C).starts_with("params.split adds up to 4, the axis has 5"));
+    /// assert!(say(&Words::RUST).starts_with("the sum of lengths is 4, but the extent of the axis is 5"));
+    /// assert!(say(&Words::C).starts_with("the sum of params.split is 4, but the extent of the axis is 5"));
     /// ```
     #[must_use]
     pub fn message<'a>(&'a self, words: &'a Words) -> Message<'a> {

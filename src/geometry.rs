@@ -4,7 +4,7 @@ use crate::dtype::DType;
 use crate::error::{number, Error};
 use crate::rules::split_to_sequence::drops_axis;
 use crate::rules::Request;
-use crate::shape::{self, bytes_of_bits, usize_of, DIM_UNKNOWN, MAX_RANK};
+use crate::shape::{self, bytes_of_bits, DIM_UNKNOWN, MAX_RANK};
 use crate::tensor::Tensor;
 use crate::words::Argument;
 
@@ -42,20 +42,14 @@ impl<'a> Geometry<'a> {
             let remedy = operator.that_allows(dtype);
             return Err(Error::DTypeNotAllowed { dtype, operator, remedy });
         }
-        if shape.is_empty() {
-            return Err(Error::RankZero);
-        }
-        if shape.len() > MAX_RANK {
-            let (expected, actual) = (number(MAX_RANK), number(shape.len()));
-            return Err(Error::Rank { argument: Argument::Input, expected, actual });
-        }
         let back = if axis < 0 { number(shape.len()) } else { 0 };
         let place = usize::try_from(axis.wrapping_add(back).cast_unsigned()).unwrap_or(usize::MAX);
         let lowest = if unknown_allowed { DIM_UNKNOWN } else { 0 };
         let Some((outward, &[extent, ref inward @ ..])) = shape.split_at_checked(place) else {
             return Err(refusal(shape, axis, lowest));
         };
-        let counts = counts(outward, extent, inward, dtype).filter(|[.., least]| *least >= lowest);
+        let counts = counts(outward, extent, inward, dtype);
+        let counts = counts.filter(|[.., least]| *least >= lowest && shape.len() <= MAX_RANK);
         let Some([elements, inner, outer, _]) = counts else {
             return Err(refusal(shape, axis, lowest));
         };
@@ -65,7 +59,6 @@ impl<'a> Geometry<'a> {
     }
 
     /// Checks that all elements and all bytes can be numbered by `isize`, which is always so if it has 64 bits.
-    #[inline]
     pub(crate) fn check_addressable(&self) -> Result<(), Error> {
         let bytes = self.output_bytes(self.extent);
         match (isize::try_from(bytes), isize::try_from(self.elements)) {
@@ -75,25 +68,16 @@ impl<'a> Geometry<'a> {
     }
 
     /// Returns the number of bytes of a packed output of `len` steps.
-    #[inline]
     pub(crate) fn output_bytes(&self, len: i64) -> i64 {
         bytes_of_bits(self.step_bits.wrapping_mul(len))
     }
 
-    /// Returns the number of bytes of a packed output that lies in memory.
-    #[inline]
-    pub(crate) fn piece_bytes(&self, len: i64) -> usize {
-        usize_of(self.output_bytes(len))
-    }
-
     /// Returns the rank of every output.
-    #[inline]
     pub(crate) fn output_rank(&self) -> usize {
         self.shape.len() - usize::from(!self.keeps_axis)
     }
 
     /// Returns the extents of an output of `len` steps, outermost first.
-    #[inline]
     pub(crate) fn output_shape(
         &self,
         len: i64,
@@ -106,7 +90,6 @@ impl<'a> Geometry<'a> {
     }
 
     /// Returns whether these are the extents of an output of `len` steps. There must be as many as it has axes.
-    #[inline]
     pub(crate) fn is_output_shape(&self, len: i64, shape: impl Iterator<Item = i64>) -> bool {
         if !self.keeps_axis {
             return shape.eq(self.output_shape(len));
@@ -124,7 +107,6 @@ impl<'a> Geometry<'a> {
     }
 
     /// Returns the axes that outputs have, by their numbers in the input.
-    #[inline]
     fn input_axes(
         &self,
     ) -> impl DoubleEndedIterator<Item = usize> + ExactSizeIterator + Clone + use<> {
@@ -133,11 +115,17 @@ impl<'a> Geometry<'a> {
     }
 }
 
-/// Returns why a shape has no geometry: the last of its extents that is not allowed, the axis, or its size.
+/// Returns why a shape has no geometry: its rank, the last of its extents that is not allowed, the axis, or its size.
 #[cold]
-#[inline(never)]
-fn refusal(shape: &[i64], axis: i64, lowest: i64) -> Error {
+pub(crate) fn refusal(shape: &[i64], axis: i64, lowest: i64) -> Error {
     let rank = shape.len();
+    if rank == 0 {
+        return Error::RankZero;
+    }
+    if rank > MAX_RANK {
+        let (argument, expected, actual) = (Argument::Input, number(MAX_RANK), number(rank));
+        return Error::Rank { argument, expected, actual };
+    }
     match shape.iter().enumerate().rev().find(|(_, extent)| **extent < lowest) {
         Some((axis, &DIM_UNKNOWN)) => Error::ExtentUnknown { axis },
         Some((axis, &actual)) => Error::ExtentNegative { axis, expected: 0, actual },
@@ -241,7 +229,6 @@ impl<'a> Place<'a> {
     }
 
     /// Returns whether a piece of `len` steps is packed where it lies in the input.
-    #[inline(never)] // few need to know
     pub(crate) fn is_packed(&self, geometry: &Geometry<'_>, len: i64) -> bool {
         if !self.has_elements || len == 0 {
             return true;
@@ -256,7 +243,6 @@ impl<'a> Place<'a> {
     }
 
     /// Returns where the piece of `len` steps from `offset` on lies.
-    #[inline]
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // within the input's reach
     pub(crate) fn of(&self, offset: i64, len: i64) -> Placed {
         let begin = offset.wrapping_mul(self.step).wrapping_add(self.begin);

@@ -1,7 +1,6 @@
 //! The operator's lengths: a scalar or list of any type that some version allows.
 
 use crate::dtype::DType;
-use crate::error::number;
 use crate::math::isize_of;
 use core::marker::PhantomData;
 
@@ -17,7 +16,7 @@ pub struct Lengths<'a> {
     pub(crate) bit_stride: i64,
     /// The number of entries; 1 for a scalar.
     pub(crate) count: i64,
-    is_scalar: bool,
+    pub(crate) is_scalar: bool,
     /// Whether they are Rust integers, of which the operators that take lengths take any type.
     pub(crate) are_rust_integers: bool,
     pub(crate) dtype: DType,
@@ -29,47 +28,8 @@ unsafe impl Sync for Lengths<'_> {}
 // SAFETY: as above.
 unsafe impl Send for Lengths<'_> {}
 
-/// A Rust number that lengths may be given in. Where there are lengths, integers may be of any type;
-/// floats only Split-1 takes, for an input of their type.
-pub trait Length: Copy + sealed::Sealed {
-    /// Its element type.
-    const DTYPE: DType;
-}
-
-mod sealed {
-    pub trait Sealed {}
-}
-
-macro_rules! lengths_in {
-    ($($int:ty => $dtype:ident),*) => {$(
-        impl sealed::Sealed for $int {}
-        impl Length for $int { const DTYPE: DType = DType::$dtype; }
-    )*};
-}
-lengths_in!(i8 => Int8, i16 => Int16, i32 => Int32, i64 => Int64, u8 => Uint8, u16 => Uint16,
-    u32 => Uint32, u64 => Uint64, f32 => Float, f64 => Double, half::f16 => Float16);
-#[cfg(target_pointer_width = "64")]
-lengths_in!(isize => Int64, usize => Uint64);
-#[cfg(target_pointer_width = "32")]
-lengths_in!(isize => Int32, usize => Uint32);
-
 impl<'a> Lengths<'a> {
-    /// A list, one entry a piece.
-    #[must_use]
-    pub fn list<T: Length>(lengths: &'a [T]) -> Self {
-        let (data, len) = (lengths.as_ptr().cast(), Some(number(lengths.len())));
-        // SAFETY: a slice, which is borrowed for as long.
-        let list = unsafe { Self::from_raw(data, 0, T::DTYPE.bits().into(), len, T::DTYPE) };
-        Self { are_rust_integers: T::DTYPE.is_integer(), ..list }
-    }
-
-    /// One number: SplitToSequence's length of every piece.
-    #[must_use]
-    pub fn scalar<T: Length>(length: &'a T) -> Self {
-        Self { is_scalar: true, ..Self::list(core::slice::from_ref(length)) }
-    }
-
-    /// The lengths at `data`; `len` `None` for a scalar; `data` NULL = values not known yet.
+    /// Describes the lengths at `data`, which is NULL if they are not known yet. `len` is `None` for a scalar.
     ///
     /// # Safety
     /// Every element from 0 to `len`, `bit_stride` bits apart from `bit_offset` on, must be
@@ -96,7 +56,6 @@ impl<'a> Lengths<'a> {
     }
 
     /// Returns the entries of a list, if their values are known and lie in memory as a slice of int64 does.
-    #[inline]
     #[allow(clippy::cast_ptr_alignment)] // which is looked at
     pub(crate) fn words(&self) -> Option<&'a [i64]> {
         let data = self.data.cast::<i64>();
@@ -114,26 +73,12 @@ impl<'a> Lengths<'a> {
 
     /// Returns entry `index` if it is a whole number that `i64` can hold. `index` must be below the length, and the
     /// values known.
-    #[inline(always)] // so that lengths need not lie in memory
     pub(crate) fn value(&self, index: i64) -> Option<i64> {
         debug_assert!(index >= 0 && index < self.count && self.is_known());
         let bits = self.bit_offset.wrapping_add(index.wrapping_mul(self.bit_stride));
         converted(self.dtype, self.data.wrapping_offset(isize_of(bits >> 3)), bits & 7)
     }
 }
-
-macro_rules! from_lists {
-    ($($list:ty $(, $generic:ident: $type:ty)?;)*) => {$(
-        impl<'a, T: Length, $(const $generic: $type)?> From<&'a $list> for Lengths<'a> {
-            fn from(lengths: &'a $list) -> Self {
-                Self::list(lengths)
-            }
-        }
-    )*};
-}
-from_lists! { [T]; [T; N], N: usize; }
-#[cfg(all(feature = "alloc", not(feature = "capi")))]
-from_lists! { alloc::vec::Vec<T>; alloc::boxed::Box<[T]>; }
 
 /// Returns the entry at an address as [`Lengths::value`] does. `shift` is where it begins in its first byte.
 #[inline(never)] // once in the library

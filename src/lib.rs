@@ -24,24 +24,6 @@
 //!
 //! The feature `rayon` adds an [`Executor`] on its threads, `Rayon`; the feature `ndarray` conversions
 //! between a [`View`] and an `ArrayView`.
-//!
-//! # Where things are
-//!
-//! | file | what it decides |
-//! |---|---|
-//! | `ffi/` | the C API: pointers parsed, plans, and the guard |
-//! | `api/` | this Rust API, over the same calls |
-//! | `operator.rs`, `dtype.rs` | operator versions, which of them governs, and which element types each allows |
-//! | `rules/` | parameters to lengths of the pieces |
-//! | `lengths.rs` | lengths as they are given |
-//! | `geometry.rs` | the input's extents as the split axis parts them, and where pieces lie in it |
-//! | `pieces.rs` | the pieces of the axis: where each begins, and how long it is |
-//! | `parts.rs` | what the engine is given to copy |
-//! | `overlap/` | whether memory that is written lies over other memory in use |
-//! | `copy/` | bytes moved |
-//! | `error.rs`, `words.rs` | what is wrong with a call, and how it is said at each door |
-//! | `text.rs` | text for people, written to memory of the caller |
-//! | `tensor.rs`, `shape.rs`, `span.rs`, `math.rs` | tensors in memory, and checked arithmetic on them |
 
 #![cfg_attr(not(test), no_std)]
 // Only where raw pointers are read or passed on, and where bytes move.
@@ -91,7 +73,7 @@ pub use copy::tune;
 pub use copy::{Executor, Streaming};
 pub use dtype::DType;
 pub use error::{Error, ErrorKind, Message};
-pub use lengths::{Length, Lengths};
+pub use lengths::Lengths;
 pub use operator::Operator;
 pub use shape::{DIM_UNKNOWN, MAX_RANK};
 pub use words::{Argument, Field, Words};

@@ -1,45 +1,33 @@
 //! Arithmetic that cannot panic. Nobody here divides by 0 or takes steps of 0, but the compiler need
 //! not be able to see that.
 
-/// Returns the quotient by what is not 0.
-#[inline]
+/// Returns `a / b`; 0 if `b` is 0.
 pub(crate) fn div(a: usize, b: usize) -> usize {
     a.checked_div(b).unwrap_or(0)
 }
 
-/// Returns the remainder.
-#[inline]
-pub(crate) fn rem(a: usize, b: usize) -> usize {
-    a.checked_rem(b).unwrap_or(0)
-}
-
-/// Returns both.
-#[inline]
+/// Returns quotient and remainder; 0 for both if `b` is 0.
 pub(crate) fn div_rem(a: usize, b: usize) -> (usize, usize) {
-    (div(a, b), rem(a, b))
+    (div(a, b), a.checked_rem(b).unwrap_or(0))
 }
 
-/// Returns both, of signed numbers.
-#[inline]
+/// Returns quotient and remainder of signed numbers.
 pub(crate) fn div_rem_signed(a: i64, b: i64) -> (i64, i64) {
     (a.checked_div(b).unwrap_or(0), a.checked_rem(b).unwrap_or(0))
 }
 
 /// Returns the quotient, rounded up.
-#[inline]
 pub(crate) fn div_ceil(a: usize, b: usize) -> usize {
     let (quotient, rest) = div_rem(a, b);
     quotient + usize::from(rest > 0)
 }
 
 /// Returns the number itself if it is a multiple, else the next multiple.
-#[inline]
 pub(crate) fn next_multiple(a: usize, of: usize) -> usize {
     div_ceil(a, of).saturating_mul(of)
 }
 
 /// Returns the greatest common divisor; that of 0 and another number is the other.
-#[inline(never)]
 pub(crate) fn gcd(mut a: usize, mut b: usize) -> usize {
     while let Some(rest) = a.checked_rem(b) {
         (a, b) = (b, rest);
@@ -48,7 +36,6 @@ pub(crate) fn gcd(mut a: usize, mut b: usize) -> usize {
 }
 
 /// Returns a checked offset as `isize`: what lies in memory fits.
-#[inline]
 #[allow(clippy::cast_possible_truncation)]
 pub(crate) fn isize_of(offset: i64) -> isize {
     offset as isize

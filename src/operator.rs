@@ -22,14 +22,12 @@ macro_rules! operators {
             pub const ALL: &'static [Self] = &[$(Self::$variant),*];
 
             /// Returns the rules that this version goes by.
-            #[inline]
             pub(crate) const fn rules(self) -> Rules {
                 match self { $(Self::$variant => $rules,)* }
             }
 
             /// Whether the version's type constraint T has `dtype` in it.
             #[must_use]
-            #[inline]
             pub fn allows(self, dtype: DType) -> bool {
                 let types = match self { $(Self::$variant => $types,)* };
                 types >> dtype as u32 & 1 == 1
@@ -104,7 +102,6 @@ const SPLIT: Versions = &[
 const SEQUENCE: Versions = &[(24, Operator::SplitToSequence24), (11, Operator::SplitToSequence11)];
 
 /// Returns the newest version not above an opset.
-#[inline]
 fn governing(versions: Versions, name: &'static str, opset: i32) -> Result<Operator, Error> {
     if let Some((_, operator)) = versions.iter().find(|(since, _)| *since <= opset) {
         return Ok(*operator);
@@ -149,7 +146,6 @@ impl Operator {
     /// Returns the version to turn to for a `dtype` that this one does not allow: the oldest of its operator
     /// that does, else VariadicSplit, which allows all.
     #[cold]
-    #[inline(never)]
     pub(crate) fn that_allows(self, dtype: DType) -> Self {
         let versions = match self.rules() {
             Rules::Split(_) => SPLIT,

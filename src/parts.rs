@@ -24,7 +24,6 @@ pub(crate) struct Part {
 
 impl Part {
     /// Returns a piece as a part, if it is one.
-    #[inline]
     fn new(Piece { index, offset, len }: Piece, targets: &Pointers<'_, u8>) -> Option<Self> {
         let target = targets.get(index);
         (len > 0 && !target.is_null()).then_some(Self { index, offset, len, target })
@@ -48,7 +47,6 @@ impl<T> Pointers<'_, T> {
     }
 
     /// Returns the pointer with this index, or NULL past the end.
-    #[inline]
     pub(crate) fn get(&self, index: usize) -> *mut T {
         if index >= self.len {
             return core::ptr::null_mut();
@@ -72,36 +70,24 @@ impl<'a> Parts<'a> {
     }
 
     /// Returns the parts in order.
-    #[inline]
-    pub(crate) fn iter(&self) -> Iter<'a> {
-        Iter { pieces: self.pieces.iter(), targets: self.targets }
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Part> + Clone + use<'a> {
+        self.among(self.pieces.iter())
     }
 
     /// Returns the parts of a range of pieces, which may end past the last one.
-    pub(crate) fn some(&self, range: Range<usize>) -> Iter<'a> {
-        Iter { pieces: self.pieces.range(range), targets: self.targets }
+    pub(crate) fn some(&self, range: Range<usize>) -> impl Iterator<Item = Part> + Clone + use<'a> {
+        self.among(self.pieces.range(range))
+    }
+
+    /// Returns those of some pieces that are parts.
+    fn among(&self, pieces: PieceIter<'a>) -> impl Iterator<Item = Part> + Clone + use<'a> {
+        let targets = self.targets;
+        pieces.filter_map(move |piece| Part::new(piece, &targets))
     }
 
     /// Returns the part with this index, without its offset.
-    #[inline]
     pub(crate) fn get(&self, index: usize) -> Option<Part> {
         Part::new(Piece { index, offset: 0, len: self.pieces.length(index) }, &self.targets)
-    }
-}
-
-/// Iterates over parts.
-#[derive(Clone)]
-pub(crate) struct Iter<'a> {
-    pieces: PieceIter<'a>,
-    targets: Pointers<'a, u8>,
-}
-
-impl Iterator for Iter<'_> {
-    type Item = Part;
-
-    #[inline]
-    fn next(&mut self) -> Option<Part> {
-        self.pieces.find_map(|piece| Part::new(piece, &self.targets))
     }
 }
 
@@ -122,7 +108,6 @@ impl<'a> OutputStrides<'a> {
     }
 
     /// Returns the strides of an output; `None` = packed.
-    #[inline(never)] // once in the library
     pub(crate) fn get(&self, index: usize) -> Option<&'a [i64]> {
         match *self {
             Self::Packed => None,
@@ -155,7 +140,6 @@ pub(crate) struct Transfer<'a> {
 
 impl Transfer<'_> {
     /// Returns the memory that a piece is copied to. It is empty if nothing is copied.
-    #[inline]
     pub(crate) fn written(&self, index: usize) -> Span {
         let Some(part) = self.parts.get(index) else { return Span::default() };
         let bits = self.geometry.dtype.bits();
@@ -169,7 +153,6 @@ impl Transfer<'_> {
     }
 
     /// Returns the extent and the stride of every axis of an output; `None` if it is packed.
-    #[inline]
     pub(crate) fn output_dims(
         &self,
         part: &Part,

@@ -1,5 +1,6 @@
 //! The pieces of a split.
 
+use crate::error::number;
 use crate::lengths::Lengths;
 use crate::shape::usize_of;
 use core::ops::Range;
@@ -28,17 +29,15 @@ pub(crate) enum Pieces<'a> {
 }
 
 impl Pieces<'_> {
-    #[inline]
     pub(crate) fn count(&self) -> i64 {
         match *self {
-            Self::Words(lengths) => index_of(lengths.len()),
+            Self::Words(lengths) => number(lengths.len()),
             Self::Equal { count, .. } => count,
             Self::Listed { ref lengths, .. } => lengths.count,
         }
     }
 
     /// Returns the pieces in order.
-    #[inline]
     pub(crate) fn iter(&self) -> PieceIter<'_> {
         let words = if let Self::Words(lengths) = self { lengths } else { &[][..] };
         PieceIter { pieces: self, words, next: 0, end: usize_of(self.count()), offset: 0 }
@@ -57,7 +56,6 @@ impl Pieces<'_> {
     }
 
     /// Returns the length of the piece with this index.
-    #[inline]
     pub(crate) fn length(&self, index: usize) -> i64 {
         match self {
             Self::Words(lengths) => lengths.get(index).copied().unwrap_or(0),
@@ -65,7 +63,7 @@ impl Pieces<'_> {
         }
     }
 
-    /// [`Pieces::length`], unless all lengths lie in memory.
+    /// Returns the length of a piece of a list that does not lie in memory as int64, or of equal pieces.
     #[inline(never)] // once in the library
     fn worked_out(&self, index: usize) -> i64 {
         match *self {
@@ -73,7 +71,7 @@ impl Pieces<'_> {
             Self::Equal { size, extent, .. } => {
                 size.min(extent - offset_of_equal(index, size, extent))
             }
-            Self::Listed { ref lengths, rest } => match lengths.value(index_of(index)) {
+            Self::Listed { ref lengths, rest } => match lengths.value(number(index)) {
                 Some(len @ 0..) => len,
                 _ => rest,
             },
@@ -83,7 +81,7 @@ impl Pieces<'_> {
 
 /// Returns where one of equal pieces begins.
 fn offset_of_equal(index: usize, size: i64, extent: i64) -> i64 {
-    index_of(index).saturating_mul(size).min(extent)
+    number(index).saturating_mul(size).min(extent)
 }
 
 /// Iterates over pieces.
@@ -100,7 +98,6 @@ pub(crate) struct PieceIter<'a> {
 impl Iterator for PieceIter<'_> {
     type Item = Piece;
 
-    #[inline]
     fn next(&mut self) -> Option<Piece> {
         let &mut Self { pieces, words, next: index, end, offset } = self;
         let len = match words.get(index) {
@@ -112,10 +109,4 @@ impl Iterator for PieceIter<'_> {
         self.offset = offset.wrapping_add(if len < 0 { !len } else { len });
         Some(Piece { index, offset, len })
     }
-}
-
-/// Converts the index of a piece, which fits, since there are at most `i64::MAX` pieces.
-#[allow(clippy::cast_possible_wrap)]
-fn index_of(index: usize) -> i64 {
-    index as i64
 }

@@ -7,7 +7,6 @@ pub const MAX_RANK: usize = 64;
 pub const DIM_UNKNOWN: i64 = -1;
 
 /// Returns the bytes that so many bits take; the last byte may be partly used.
-#[inline]
 pub(crate) fn bytes_of_bits(bits: i64) -> i64 {
     ((bits.cast_unsigned() + 7) >> 3).cast_signed()
 }
@@ -21,14 +20,12 @@ pub(crate) fn usize_of(count: i64) -> usize {
 
 /// Returns a rank, at most [`MAX_RANK`], as descriptors have it.
 #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap)]
-#[inline]
 pub(crate) fn rank_number(rank: usize) -> i32 {
     rank as i32
 }
 
 /// Returns the lowest and the highest element of a tensor that is not empty, as offsets in elements from element
 /// [0, …, 0], by the extent and stride of every axis. Returns `None` if 63 bits cannot number them.
-#[inline]
 pub(crate) fn reach(dims: impl Iterator<Item = (i64, i64)>) -> Option<(i64, i64)> {
     let (mut low, mut high) = (0i64, 0i64);
     for (extent, stride) in dims {
@@ -44,7 +41,6 @@ pub(crate) fn reach(dims: impl Iterator<Item = (i64, i64)>) -> Option<(i64, i64)
 
 /// Returns whether the strides are those of row-major packed elements; extent-1 axes do not matter.
 /// `dims` gives extent and stride of every axis, innermost first, none of extent 0.
-#[inline]
 pub(crate) fn is_packed(dims: impl Iterator<Item = (i64, i64)>) -> bool {
     let mut packed = 1i64;
     for (extent, stride) in dims {

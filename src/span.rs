@@ -12,7 +12,6 @@ impl Span {
     pub(crate) const NOWHERE: Self = Self { start: usize::MAX, end: 0 };
 
     /// Returns where an array lies; nowhere if the pointer is NULL.
-    #[inline]
     pub(crate) fn of_array<T>(array: *const T, len: usize) -> Self {
         let start = array as usize;
         if array.is_null() {
@@ -22,30 +21,22 @@ impl Span {
         Self { start, end: start.wrapping_add(len.wrapping_mul(size_of::<T>())) }
     }
 
-    /// Returns the `len` bytes from an address on.
-    #[inline]
-    pub(crate) fn of_bytes<T>(start: *const T, len: usize) -> Self {
-        Self::of_array(start.cast::<u8>(), len)
-    }
-
-    #[inline]
+    /// Returns where a slice lies.
     pub(crate) fn of_slice<T>(slice: &[T]) -> Self {
         Self::of_array(slice.as_ptr(), slice.len())
     }
 
-    #[inline]
+    /// Returns whether two spans have a byte in common.
     pub(crate) fn intersects(self, other: Self) -> bool {
         !self.is_apart(other) && !self.is_empty() && !other.is_empty()
     }
 
-    /// Returns whether one lies above the other. An empty span within another does not.
-    #[inline]
+    /// Returns whether one lies above the other. False for an empty span that lies within the other.
     pub(crate) fn is_apart(self, other: Self) -> bool {
         other.end <= self.start || self.end <= other.start
     }
 
     /// Returns the span from the lowest to the highest byte of both.
-    #[inline]
     pub(crate) fn hull(self, other: Self) -> Self {
         Self { start: self.start.min(other.start), end: self.end.max(other.end) }
     }
@@ -55,7 +46,6 @@ impl Span {
         self.end.wrapping_sub(self.start)
     }
 
-    #[inline]
     pub(crate) fn is_empty(self) -> bool {
         self.start >= self.end
     }

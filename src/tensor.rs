@@ -30,15 +30,13 @@ pub(crate) struct Reach {
     pub bytes: i64,
 }
 
-#[cfg(all(feature = "alloc", not(feature = "capi")))]
 impl<'a> Tensor<'a> {
     /// Returns a packed tensor that does not state its size.
+    #[cfg(all(feature = "alloc", not(feature = "capi")))]
     pub(crate) fn packed(data: *mut u8, dtype: DType, shape: &'a [i64]) -> Self {
         Self { data, data_bytes: 0, dtype, shape, strides: None, bit_offset: 0 }
     }
-}
 
-impl Tensor<'_> {
     /// Returns whether the elements follow each other in row-major order without gaps. The tensor must not be empty.
     #[inline(always)]
     pub(crate) fn is_packed(&self) -> bool {
@@ -68,7 +66,6 @@ impl Tensor<'_> {
     }
 
     /// Returns what a tensor of `count` elements, at least one, reaches over.
-    #[inline(always)]
     pub(crate) fn reach(&self, count: i64, argument: Argument) -> Result<Reach, Error> {
         let bits = self.dtype.bits();
         match (self.strides, self.bit_offset) {
@@ -94,7 +91,6 @@ impl Tensor<'_> {
     }
 
     /// Checks that the stated memory, if any is stated, is at least as much as the tensor reaches over.
-    #[inline(always)]
     pub(crate) fn check_data_bytes(&self, reach: Reach, argument: Argument) -> Result<(), Error> {
         if self.data_bytes != 0 && (self.data_bytes as u64) < reach.bytes.cast_unsigned() {
             let (expected, actual) = (reach.bytes, number(self.data_bytes));
@@ -121,16 +117,7 @@ impl Tensor<'_> {
 }
 
 impl Reach {
-    /// Checks that the bytes can be numbered by `isize`, which is always so if it has 64 bits.
-    pub(crate) fn check_fits(self, argument: Argument) -> Result<Self, Error> {
-        match (isize::try_from(self.low), isize::try_from(self.bytes)) {
-            (Ok(_), Ok(_)) => Ok(self),
-            _ => Err(Error::AddressOverflow { argument }),
-        }
-    }
-
     /// Returns the addresses of a tensor whose element [0, …, 0] is at `data`.
-    #[inline(always)]
     pub(crate) fn place(self, data: *const u8, argument: Argument) -> Result<Span, Error> {
         let span = || {
             let start = match self.low {
@@ -143,7 +130,7 @@ impl Reach {
     }
 }
 
-/// Converts offsets in elements, from the lowest to the highest, to bytes.
+/// Converts offsets in elements, from the lowest to the highest, to bytes. Returns `None` if `isize` cannot number them.
 pub(crate) fn byte_reach(low: i64, high: i64, bits: u32, bit_offset: i64) -> Option<Reach> {
     // Counted in bytes, or in bits of sub-byte types.
     let (unit, shift) = if bits < 8 { (bits, 3) } else { (bits >> 3, 0) };
@@ -152,5 +139,6 @@ pub(crate) fn byte_reach(low: i64, high: i64, bits: u32, bit_offset: i64) -> Opt
     // Rounded down and up to whole bytes.
     let is_partly_used = end & ((1 << shift) - 1) != 0;
     let (low, end) = (low >> shift, (end >> shift) + i64::from(is_partly_used));
-    Some(Reach { low, bytes: end.checked_sub(low)? })
+    let bytes = end.checked_sub(low)?;
+    (isize::try_from(low).is_ok() && isize::try_from(bytes).is_ok()).then_some(Reach { low, bytes })
 }

@@ -26,16 +26,10 @@ impl<'a> Text<'a> {
     }
 
     /// Appends a number in decimal, with a sign if it is negative.
-    #[inline(never)]
-    pub(crate) fn number(&mut self, number: i64) -> &mut Self {
+    pub(crate) fn number(&mut self, number: impl fmt::Display) -> &mut Self {
         // A text takes all that is written to it.
         let _ = write!(self, "{number}");
         self
-    }
-
-    /// Appends a count; one past `i64::MAX` as that.
-    pub(crate) fn count(&mut self, count: usize) -> &mut Self {
-        self.number(crate::error::number(count))
     }
 
     /// Appends numbers in brackets: `[2, 3]`.

@@ -256,10 +256,10 @@ class Npy(ToolTest):
             ("--parts 2 --opset 13", "equal parts", "by lengths"),
             ("--op openvino-split --parts 2", "equal parts"),
             ("--op variadic-split --lengths -1,-1", "second -1"),
-            ("--op variadic-split --lengths 8,-1", "adds up to 8"),
-            ("--lengths 3,5", "--lengths adds up to 8", "has 7"),
+            ("--op variadic-split --lengths 8,-1", "is 8"),
+            ("--lengths 3,5", "the sum of --lengths is 8", "axis is 7"),
             ("--lengths 8,-1", "--lengths[1] is -1", "--op variadic-split"),
-            ("--lengths 9223372036854775807,9223372036854775807", "adds up to more"),
+            ("--lengths 9223372036854775807,9223372036854775807", "is above"),
         ]
         for dtype in ["<i4", "U2"]:
             self.save(np.zeros((7, 2), dtype))

@@ -107,7 +107,7 @@ class Scatter(Check):
         self.assert_fails("usage", 2, "scatter", "FLOAT", "4x4")
         # libsplit's own words
         self.assert_fails("axis", 2, "scatter", "FLOAT", "4x4", "2")
-        self.assert_fails("adds up to 3", 2, "scatter", "FLOAT", "4x4", "0:1,2")
+        self.assert_fails("is 3, but the extent of the axis", 2, "scatter", "FLOAT", "4x4", "0:1,2")
         self.assert_fails("FLOAT8E5M2", 2, "scatter", "FLOAT8E5M2", "4x4", "0")
 
 

@@ -35,7 +35,7 @@ def test_into_arrays_of_any_layout() -> None:
     [
         ([np.empty(2)], ValueError, "out has 1 entries, but the split gives 2 pieces"),
         ([np.empty(2)] * 3, ValueError, "out has 3 entries"),
-        ([np.empty(2), np.empty(3)], ValueError, r"out\[1\].shape\[0\] is 3, the operator gives 2"),
+        ([np.empty(2), np.empty(3)], ValueError, r"out\[1\].shape\[0\] is 3, but the operator gives 2"),
         ([np.empty(2), np.empty((2, 1))], ValueError, r"out\[1\].rank is 2"),
         ([np.empty(2), np.empty(2, "f4")], TypeError, r"out\[1\] has dtype float32, but x has float64"),
         ([np.empty(2), np.empty(2, ">f8")], TypeError, "splitting does not convert"),

@@ -92,7 +92,7 @@ def test_versions() -> None:
         libsplit.onnx_split(np.arange(5), num_outputs=4)
     with pytest.raises(ValueError, match="opset 10: ONNX SplitToSequence begins at 11"):
         libsplit.split_to_sequence(seven, opset=10)
-    with pytest.raises(ValueError, match="split has dtype INT32"):
+    with pytest.raises(ValueError, match="the dtype of split is INT32"):
         libsplit.onnx_split(seven, np.array([3, 4], np.int32))
     assert len(libsplit.onnx_split(seven, np.array([3.0, 4.0]), opset=1)) == 2
 

@@ -1,6 +1,10 @@
-//! The Rust types that may be elements of a tensor.
+//! The Rust types that may be elements of a tensor, and lengths of these types.
 
 use crate::dtype::DType;
+use crate::error::number;
+use crate::lengths::Lengths;
+use alloc::boxed::Box;
+use alloc::vec::Vec;
 use half::{bf16, f16};
 use num_complex::Complex;
 
@@ -35,7 +39,7 @@ pub unsafe trait Element: Copy {
 macro_rules! elements {
     ($($t:ty => $dtype:ident),* $(,)?) => {$(
         const _: () = assert!(8 * size_of::<$t>() == DType::$dtype.bits() as usize);
-        // SAFETY: plain bytes of the size that was just asserted.
+        // SAFETY: plain bytes of the size that was just asserted; a copy of a `&str` borrows the same characters.
         unsafe impl Element for $t { const DTYPE: DType = DType::$dtype; }
     )*};
 }
@@ -44,11 +48,42 @@ elements! {
     f32 => Float, f64 => Double, f16 => Float16, bf16 => Bfloat16,
     u8 => Uint8, u16 => Uint16, u32 => Uint32, u64 => Uint64,
     i8 => Int8, i16 => Int16, i32 => Int32, i64 => Int64,
-    bool => Bool, Complex<f32> => Complex64, Complex<f64> => Complex128,
+    bool => Bool, Complex<f32> => Complex64, Complex<f64> => Complex128, &str => String,
 }
 
-const _: () = assert!(8 * size_of::<&str>() == DType::String.bits() as usize);
-// SAFETY: an address and a size; a copy of them borrows the same characters.
-unsafe impl Element for &str {
-    const DTYPE: DType = DType::String;
+#[cfg(target_pointer_width = "64")]
+elements! { usize => Uint64, isize => Int64 }
+#[cfg(target_pointer_width = "32")]
+elements! { usize => Uint32, isize => Int32 }
+
+impl<'a> Lengths<'a> {
+    /// Makes a list with one entry for each piece. Integers may be of any type; only Split-1 takes floats, and only if
+    /// the input has the same type.
+    #[must_use]
+    pub fn list<T: Element>(lengths: &'a [T]) -> Self {
+        let (data, len) = (lengths.as_ptr().cast(), Some(number(lengths.len())));
+        // SAFETY: a slice, which is borrowed for as long.
+        let mut list = unsafe { Self::from_raw(data, 0, T::DTYPE.bits().into(), len, T::DTYPE) };
+        list.are_rust_integers = T::DTYPE.is_integer();
+        list
+    }
+
+    /// Makes a scalar: SplitToSequence's length of every piece.
+    #[must_use]
+    pub fn scalar<T: Element>(length: &'a T) -> Self {
+        let mut scalar = Self::list(core::slice::from_ref(length));
+        scalar.is_scalar = true;
+        scalar
+    }
 }
+
+macro_rules! from_lists {
+    ($($list:ty $(, $generic:ident: $type:ty)?;)*) => {$(
+        impl<'a, T: Element, $(const $generic: $type)?> From<&'a $list> for Lengths<'a> {
+            fn from(lengths: &'a $list) -> Self {
+                Self::list(lengths)
+            }
+        }
+    )*};
+}
+from_lists! { [T]; [T; N], N: usize; Vec<T>; Box<[T]>; }

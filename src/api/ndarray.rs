@@ -65,7 +65,7 @@ impl<'a, T: Element> TryFrom<&View<'a, T>> for ArrayViewD<'a, T> {
     }
 }
 
-/// How many elements the lowest address of a tensor that has elements is before element [0, …, 0].
+/// Returns how many elements a tensor reaches back from element [0, …, 0].
 fn behind(shape: &[i64], strides: &[i64]) -> usize {
     let back = shape.iter().zip(strides).map(|(n, stride)| (n - 1) * stride.min(&0));
     usize::try_from(-back.sum::<i64>()).unwrap_or(0)

@@ -1,4 +1,5 @@
-//! A split, for Rust callers: first its parameters, then the calls that apply them to an input.
+//! A split, for Rust callers: first its parameters, then the calls that apply them to an input. Copying a whole view
+//! is a split into one piece.
 
 use super::element::Element;
 use super::view::{descriptor, Layout, View, ViewMut};
@@ -107,13 +108,13 @@ impl<'a> Split<'a> {
         Self(Request { num_outputs, ..self.0 }, self.1)
     }
 
-    /// For SplitToSequence without lengths: sets whether the pieces, all of length 1, keep the axis.
+    /// Sets whether pieces of SplitToSequence without lengths, which are all of length 1, keep the axis.
     pub fn keepdims(self, keepdims: bool) -> Self {
         Self(Request { keepdims, ..self.0 }, self.1)
     }
 
-    /// For Split-18 with `num_outputs`: sets whether an extent that is too small for equal pieces and
-    /// a shorter last one gives shorter pieces instead of an error (5 into 4: 2, 2, 1, 0).
+    /// Sets whether Split-18 with `num_outputs` gives shorter pieces instead of an error if the extent is too
+    /// small for equal pieces and a shorter last one (5 into 4: 2, 2, 1, 0).
     pub fn clamp_uneven(self, clamp_uneven: bool) -> Self {
         Self(Request { clamp_uneven, ..self.0 }, self.1)
     }
@@ -362,7 +363,7 @@ impl<'a> Split<'a> {
     }
 }
 
-/// The layouts of the pieces of a view.
+/// Returns the layouts of the pieces of a view.
 pub(super) fn layouts<T: Element>(call: &ParsedCall<'_>, input: &View<'_, T>) -> Vec<Layout> {
     let geometry = &call.geometry;
     let stride = input.strides().get(geometry.axis).copied().unwrap_or(0);
@@ -374,4 +375,42 @@ pub(super) fn layouts<T: Element>(call: &ParsedCall<'_>, input: &View<'_, T>) ->
         Layout { offset, shape, strides: geometry.output_strides(input.strides()).collect() }
     };
     call.pieces.iter().map(layout).collect()
+}
+
+impl<T: Element> View<'_, T> {
+    /// Returns the elements in row-major order.
+    #[must_use]
+    pub fn to_vec(&self) -> Vec<T> {
+        if self.shape().is_empty() {
+            return self.get(&[]).copied().into_iter().collect();
+        }
+        in_one().to_vecs(self).ok().and_then(|mut copies| copies.pop()).unwrap_or_default()
+    }
+
+    /// Copies the elements in row-major order to a slice of the same length.
+    ///
+    /// ```
+    /// let data = [1u8, 2, 3, 4, 5, 6];
+    /// let column = libsplit::View::strided(&data, 1, &[2], &[3])?;
+    /// let mut two = [0; 2];
+    /// column.copy_to(&mut two)?;
+    /// assert_eq!(two, [2, 5]);
+    /// # Ok::<(), libsplit::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::SliceLen`] if the slice has a different length.
+    pub fn copy_to(&self, target: &mut [T]) -> Result<(), Error> {
+        let whole = ViewMut::packed(&mut *target, self.shape())?;
+        if !self.shape().is_empty() {
+            return in_one().copy(self, &mut [whole]);
+        }
+        // No operator accepts a scalar.
+        target.iter_mut().zip(self.get(&[])).for_each(|(target, element)| *target = *element);
+        Ok(())
+    }
+}
+
+fn in_one() -> Split<'static> {
+    Split::new(Operator::OpenVinoSplit1).num_outputs(1)
 }

@@ -37,15 +37,21 @@ pub(crate) struct Layout {
 }
 
 impl Layout {
+    /// Lays out a packed tensor over a slice of `len` elements.
     fn packed<T: Element>(len: usize, shape: &[i64]) -> Result<Self, Error> {
         let count = check_shape::<T>(shape)?;
         let actual = number(len);
         if count != actual {
             return Err(Error::SliceLen { expected: count, actual });
         }
-        Ok(Self { offset: 0, shape: shape.into(), strides: packed_strides(shape) })
+        let (mut strides, mut stride): (Box<[i64]>, _) = (shape.into(), 1);
+        for slot in strides.iter_mut().rev() {
+            stride *= core::mem::replace(slot, stride).max(1);
+        }
+        Ok(Self { offset: 0, shape: shape.into(), strides })
     }
 
+    /// Lays out a tensor in a slice of `len` elements. Checks that all of it lies within.
     fn strided<T: Element>(
         len: usize,
         offset: usize,
@@ -70,12 +76,12 @@ impl Layout {
         Ok(Self { offset, shape: shape.into(), strides: strides.into() })
     }
 
-    /// The number of elements, which has been checked to fit.
+    /// Returns the number of elements, which has been checked to fit.
     pub(crate) fn count(&self) -> i64 {
         self.shape.iter().product()
     }
 
-    /// The address of element [0, …, 0]; that of the slice if there are no elements.
+    /// Returns the address of element [0, …, 0]; that of the slice if there are no elements.
     fn first<T>(&self, data: *mut T) -> *mut T {
         if self.shape.contains(&0) {
             data
@@ -85,28 +91,11 @@ impl Layout {
     }
 }
 
-/// The number of elements, if rank, extents and their product are within bounds.
+/// Returns the number of elements. Checks that rank, extents and their product are within bounds.
 fn check_shape<T: Element>(shape: &[i64]) -> Result<i64, Error> {
-    if shape.len() > MAX_RANK {
-        let (expected, actual) = (number(MAX_RANK), number(shape.len()));
-        return Err(Error::Rank { argument: Argument::Input, expected, actual });
-    }
-    if let Some((axis, &actual)) = shape.iter().enumerate().find(|(_, extent)| **extent < 0) {
-        return Err(Error::ExtentNegative { axis, expected: 0, actual });
-    }
-    let too_many = Error::TooManyElements { argument: Argument::Input };
-    let [count, ..] = geometry::counts(shape, 1, &[], T::DTYPE).ok_or(too_many)?;
-    Ok(count)
-}
-
-/// The row-major packed strides of a shape that is within bounds. Extents of 0 count as 1.
-fn packed_strides(shape: &[i64]) -> Box<[i64]> {
-    let mut strides: Box<[i64]> = shape.into();
-    let mut stride = 1;
-    for slot in strides.iter_mut().rev() {
-        stride *= core::mem::replace(slot, stride).max(1);
-    }
-    strides
+    let counts = geometry::counts(shape, 1, &[], T::DTYPE)
+        .filter(|[.., least]| *least >= 0 && shape.len() <= MAX_RANK);
+    counts.map(|[count, ..]| count).ok_or_else(|| geometry::refusal(shape, 0, 0))
 }
 
 impl<'a, T: Element> View<'a, T> {
@@ -262,13 +251,13 @@ impl<'a, T: Element> ViewMut<'a, T> {
         Ok(Self { data, layout })
     }
 
-    /// Stands for an output that is not wanted.
+    /// Makes an output that is not wanted.
     #[must_use]
     pub fn unwanted() -> Self {
         Self { data: &mut [], layout: None }
     }
 
-    /// The tensor that the core writes to; all zero if the output is not wanted.
+    /// Returns the tensor that the core writes to; all zero if the output is not wanted.
     pub(crate) fn descriptor(&mut self) -> libsplit_tensor {
         let Some(layout) = &mut self.layout else { return libsplit_tensor::ZERO };
         let data = layout.first(self.data.as_mut_ptr().cast::<T>());
@@ -276,13 +265,13 @@ impl<'a, T: Element> ViewMut<'a, T> {
     }
 }
 
-/// Places for elements, all of which hold values.
+/// Returns the values as places that may be written to.
 fn as_uninit<T>(values: &mut [T]) -> &mut [MaybeUninit<T>] {
     // SAFETY: a `MaybeUninit<T>` has the layout of a `T`, and only initialised values are written.
     unsafe { &mut *(&raw mut *values as *mut [MaybeUninit<T>]) }
 }
 
-/// An output in the form that the core takes.
+/// Returns an output in the form that the core takes.
 pub(crate) fn descriptor(
     data: *mut u8,
     dtype: DType,

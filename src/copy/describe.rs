@@ -33,9 +33,9 @@ pub(crate) fn describe(transfer: &Transfer<'_>, text: &mut Text<'_>) {
     } else if let Some(piece) = joined(transfer).next() {
         let mut nest = Nest::NONE;
         nest.make(transfer, &piece.part, piece.step);
-        text.text("\npiece: unit ").count(nest.unit).text(" bytes, axes");
+        text.text("\npiece: unit ").number(nest.unit).text(" bytes, axes");
         for axis in nest.axes() {
-            text.text(" ").count(axis.extent).text(" (").number(axis.from as i64);
+            text.text(" ").number(axis.extent).text(" (").number(axis.from as i64);
             text.text(" to ").number(axis.to as i64).text(")");
         }
         costs(&Choice::new(&call, &nest, &mut program).costs, text);
@@ -43,9 +43,9 @@ pub(crate) fn describe(transfer: &Transfer<'_>, text: &mut Text<'_>) {
     text.text("\n").text(machine.kernels.name).text(", machine ").text(machine.model.name);
     text.text(if call.past { ", past the caches" } else { ", through the caches" });
     text.text(" (past them above ")
-        .count(machine.cached_bytes)
+        .number(machine.cached_bytes)
         .text(" bytes read and written), up to ");
-    text.count(parallel::most_tasks(transfer.bytes)).text(" tasks of use");
+    text.number(parallel::most_tasks(transfer.bytes)).text(" tasks of use");
 }
 
 /// Writes the chosen method and the costs of all, in cycles for 64 bytes of output.
@@ -63,7 +63,7 @@ pub(super) fn costs(costs: &Costs, text: &mut Text<'_>) {
     ];
     for (method, cost) in all {
         if let Some(cost) = cost {
-            text.text(" ").text(name(method)).text(" ").count(cost / CYCLE);
+            text.text(" ").text(name(method)).text(" ").number(cost / CYCLE);
         }
     }
     text.text(")");

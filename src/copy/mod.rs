@@ -89,6 +89,7 @@ pub use parallel::{Executor, Streaming};
 use crate::error::Error;
 use crate::math::{div, isize_of};
 use crate::parts::{Part, Parts, Transfer};
+use crate::shape::usize_of;
 use call::Call;
 use core::ops::Range;
 use machine::{Machine, LEAST_ROUND_BYTES, MANY_ROWS, TASK_PIECE_BYTES, WALK_BYTES};
@@ -228,7 +229,7 @@ fn in_rounds(
         let end =
             if range.end - start < round.saturating_mul(2) { range.end } else { start + round };
         for piece in joined(transfer) {
-            let own = transfer.geometry.piece_bytes(piece.part.len) as u128;
+            let own = usize_of(transfer.geometry.output_bytes(piece.part.len)) as u128;
             let [begin, end] = [start, end].map(|at| div_wide(at as u128 * own, transfer.bytes));
             if begin < end {
                 visit(&piece, begin..end);

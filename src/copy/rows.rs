@@ -19,7 +19,7 @@ use super::stage::Stages;
 use super::tile::{Block, MAX_COLUMNS};
 use super::vector::LINE_BYTES;
 use crate::math::{div, div_rem, isize_of, next_multiple};
-use crate::parts::{Iter, Part, Transfer};
+use crate::parts::{Part, Transfer};
 use crate::shape::usize_of;
 use crate::text::Text;
 use core::iter::Peekable;
@@ -194,7 +194,7 @@ impl Rows {
     /// # Safety
     /// The runs must be readable and writable; concurrent calls must have other rows, or other pieces.
     #[inline(never)]
-    pub(super) unsafe fn copy(&self, parts: Iter<'_>, rows: Range<usize>) {
+    pub(super) unsafe fn copy(&self, parts: impl Iterator<Item = Part>, rows: Range<usize>) {
         let mut program = Program::new();
         let mut bands = Bands::new(&mut program);
         let mut stages = Stages::new();
@@ -231,15 +231,15 @@ impl Rows {
         let mut program = Program::new();
         let mut bands = Bands::new(&mut program);
         text.text("\nrows: ")
-            .count(self.count)
+            .number(self.count)
             .text(", ")
             .number(self.row.from as i64)
             .text(" bytes apart");
         bands.make(self, &mut transfer.parts.iter().peekable());
-        text.text(", in blocks of ").count(self.block_rows(&bands)).text("; ");
+        text.text(", in blocks of ").number(self.block_rows(&bands)).text("; ");
         for (number, band) in bands.list.iter().take(bands.count.min(2)).enumerate() {
-            text.text(if number > 0 { "; " } else { "" }).count(band.targets.len());
-            text.text(" of runs of ").count(band.run).text(" bytes");
+            text.text(if number > 0 { "; " } else { "" }).number(band.targets.len());
+            text.text(" of runs of ").number(band.run).text(" bytes");
             describe::costs(&band.costs, text);
         }
         text.text(if bands.count > 2 { "; and so on" } else { "" });
@@ -395,7 +395,7 @@ impl<'a> Bands<'a> {
 
     /// Sets this to the next bands, as many as there is room for; in place, because bands take much of the stack.
     #[inline(never)]
-    fn make(&mut self, rows: &Rows, parts: &mut Peekable<Iter<'_>>) {
+    fn make(&mut self, rows: &Rows, parts: &mut Peekable<impl Iterator<Item = Part>>) {
         (self.count, self.has_columns, self.has_short) = (0, false, false);
         self.program.groups = 0;
         let mut found = 0;

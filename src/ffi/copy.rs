@@ -79,8 +79,7 @@ impl ParsedCall<'_> {
         unsafe { copy::run(&transfer, executor) }
     }
 
-    /// Checks each output of a copy by itself. Returns `None` if one is not plain, or not above or below all others.
-    #[inline(never)] // for its registers
+    /// Checks each output of a copy by itself. Returns `None` if one is not plain, or not clear of all arrays.
     unsafe fn check_each(&self, outputs: &[libsplit_tensor]) -> Option<Written> {
         let Self { geometry, pieces, .. } = self;
         let (rank, mut found) = (geometry.output_rank(), Written::NOTHING);
@@ -97,7 +96,7 @@ impl ParsedCall<'_> {
                 if !output.strides.is_null() {
                     arrays = arrays.hull(Span::of_array(output.strides, rank));
                 }
-                if !found.is_clear_of(arrays, span) || !span.is_apart(found.trail.hull) {
+                if !found.is_clear_of(arrays, span) {
                     return None;
                 }
                 found.push(arrays, span, bytes);
@@ -110,7 +109,6 @@ impl ParsedCall<'_> {
 
     /// Checks each output as [`ParsedCall::check_each`] does, whatever it is, and says what is wrong with it.
     #[cold]
-    #[inline(never)]
     unsafe fn check_each_closely(&self, outputs: &[libsplit_tensor]) -> Result<Written, Error> {
         let Self { geometry, pieces, .. } = self;
         let (rank, mut found) = (geometry.output_rank(), Written::NOTHING);
@@ -142,7 +140,6 @@ fn fields<T>(outputs: &[libsplit_tensor], offset: usize) -> Pointers<'_, T> {
 
 /// Checks that no output overlaps the shape or strides of any output.
 #[cold]
-#[inline(never)]
 fn check_arrays(
     outputs: &[libsplit_tensor],
     transfer: &Transfer<'_>,
@@ -204,13 +201,11 @@ impl Written {
 
     /// Returns whether the arrays of an output lie above or below all outputs so far, and its elements above or below
     /// all arrays.
-    #[inline(always)] // in the loops over outputs
     fn is_clear_of(&self, arrays: Span, span: Span) -> bool {
         arrays.is_apart(self.trail.hull) && span.is_apart(self.arrays.hull(arrays))
     }
 
     /// Adds an output: its arrays, and its elements if it has any.
-    #[inline(always)] // as above
     fn push(&mut self, arrays: Span, span: Span, bytes: i64) {
         self.is_clear = self.is_clear && self.is_clear_of(arrays, span);
         self.arrays = self.arrays.hull(arrays);
@@ -250,7 +245,6 @@ unsafe fn is_plain(
 /// Checks everything about an output except its address: that type, rank and extents are the operator's, that no two
 /// elements share an address, and that as much memory is there as it reaches over. Returns `None` if the output is not
 /// wanted.
-#[inline(never)] // once in the library
 pub(super) unsafe fn check_output(
     geometry: &Geometry<'_>,
     (index, len): (usize, i64),
@@ -270,16 +264,12 @@ pub(super) unsafe fn check_output(
     };
     let output = index;
     if tensor.dtype != geometry.dtype {
-        let (expected, actual) = (geometry.dtype as i64, tensor.dtype as i64);
+        let (expected, actual) = (geometry.dtype, tensor.dtype);
         return Err(Error::OutputDType { output, expected, actual });
     }
     if tensor.shape.len() != geometry.output_rank() {
         let (expected, actual) = (number(geometry.output_rank()), number(tensor.shape.len()));
-        return Err(if geometry.keeps_axis {
-            Error::OutputRank { output, expected, actual }
-        } else {
-            Error::OutputRankDropped { output, expected, actual }
-        });
+        return Err(Error::OutputRank { output, expected, actual });
     }
     for (axis, (expected, &actual)) in geometry.output_shape(len).zip(tensor.shape).enumerate() {
         if expected != actual {
@@ -306,7 +296,6 @@ pub(super) unsafe fn check_output(
 
 /// Checks that no output overlaps the input, another output, anything else that is read, or the `array` of descriptors
 /// or addresses. `trail` has seen all outputs.
-#[inline]
 pub(super) fn check_apart(
     transfer: &Transfer<'_>,
     trail: Trail,
@@ -324,7 +313,6 @@ pub(super) fn check_apart(
 
 /// [`check_apart`], byte by byte.
 #[cold]
-#[inline(never)]
 fn check_bytes(
     transfer: &Transfer<'_>,
     trail: Trail,

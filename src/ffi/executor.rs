@@ -34,7 +34,7 @@ impl Pool {
         if given.parallel_for.is_none() && given.flags == 0 {
             return Err(Error::Null { argument: Argument::ParallelFor, field: Field::Itself });
         }
-        *span = Span::of_bytes(executor, bytes);
+        *span = Span::of_array(executor.cast::<u8>(), bytes);
         Ok(Some(Self(given)))
     }
 }
@@ -71,7 +71,7 @@ impl Executor for Pool {
     }
 }
 
-/// One task, as the caller's pool runs it.
+/// Runs one task, called by the caller's pool.
 ///
 /// # Safety
 /// `context` must be the one that [`Pool::parallel_for`] made.

@@ -12,7 +12,6 @@ use core::ffi::c_char;
 use core::fmt::Write;
 
 /// Makes a call, unless `error` cannot be written to. Returns its status, and writes the details to `error`.
-#[inline]
 pub(super) unsafe fn guard(
     error: *mut libsplit_error,
     call: impl FnOnce() -> Result<(), Error>,
@@ -49,7 +48,6 @@ pub(super) unsafe fn guard(
 
 /// Returns the status of a call that was refused, the output at fault, and the numbers that disagree.
 #[cold]
-#[inline(never)]
 fn facts(reason: &Error) -> (libsplit_status, i32, (i64, i64)) {
     let output = reason.output_index().and_then(|output| i32::try_from(output).ok()).unwrap_or(-1);
     (libsplit_status(reason.kind() as i32), output, reason.numbers().unwrap_or((0, 0)))
@@ -57,7 +55,6 @@ fn facts(reason: &Error) -> (libsplit_status, i32, (i64, i64)) {
 
 /// Writes why a call was refused.
 #[cold]
-#[inline(never)]
 unsafe fn write_message(error: *mut libsplit_error, reason: &Error) {
     // SAFETY: promise 4; every bit pattern is a byte.
     let room = unsafe { &mut *(&raw mut (*error).message).cast::<[u8; MESSAGE]>() };

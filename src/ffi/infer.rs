@@ -46,7 +46,7 @@ pub unsafe fn infer(
     // SAFETY: promises 1 and 2.
     unsafe {
         let call = ParsedCall::parse(input, params, given, true, error, &mut room)?;
-        let geometry = &{ call.geometry };
+        let geometry = &{ call.geometry }; // a copy, which no output can alias
         let given = parse::descriptors(outputs, num_outputs)?;
         check_arrays(call, given, None)?;
         if geometry.extent == DIM_UNKNOWN || usize::BITS < i64::BITS {
@@ -77,7 +77,7 @@ pub unsafe fn view(
     // SAFETY: promises 1 and 2.
     unsafe {
         let call = ParsedCall::parse(input, params, given, false, error, &mut room)?;
-        let (geometry, ParsedCall { input, pieces, .. }) = (&{ call.geometry }, &*call);
+        let (geometry, ParsedCall { input, pieces, .. }) = (&{ call.geometry }, &*call); // as above
         input.span(geometry.elements, Argument::Input)?;
         let place = Place::new(geometry, input);
         let given = parse::descriptors(outputs, num_outputs)?;
@@ -135,7 +135,6 @@ unsafe fn fill(
 /// Checks that the size and the strides of every output can be numbered. If the extent of the split axis is not known,
 /// nothing else has checked that.
 #[cold]
-#[inline(never)]
 fn check_sizes(call: &ParsedCall<'_>) -> Result<(), Error> {
     let ParsedCall { geometry, pieces, .. } = call;
     let others = geometry.shape.iter().enumerate().filter(|(axis, _)| *axis != geometry.axis);
@@ -157,7 +156,6 @@ fn check_sizes(call: &ParsedCall<'_>) -> Result<(), Error> {
 
 /// Checks that every wanted output has an array for its shape that is long enough, and one for its strides or, if it is
 /// to be a view, a packed piece. Checks that these arrays overlap nothing else in use, nor each other.
-#[inline(never)] // for its registers
 fn check_arrays(
     call: &ParsedCall<'_>,
     outputs: &[libsplit_tensor],
@@ -198,7 +196,10 @@ fn check_arrays(
             all_strides = all_strides.hull(strides);
         }
     }
-    if call.reads.under(shapes.hull(all_strides).hull(descriptors)).is_some() {
+    let is_read = |span| call.reads.under(span).is_some();
+    let parts = [shapes, all_strides, descriptors];
+    if is_read(parts.into_iter().fold(Span::NOWHERE, Span::hull)) && parts.into_iter().any(is_read)
+    {
         return check_closely(call, outputs, place);
     }
     Ok(())
@@ -211,7 +212,6 @@ fn is_packed(call: &ParsedCall<'_>, index: usize, place: Option<&Place<'_>>) -> 
 
 /// Does what [`check_arrays`] does, whatever the arrays are.
 #[cold]
-#[inline(never)]
 fn check_closely(
     call: &ParsedCall<'_>,
     outputs: &[libsplit_tensor],

@@ -1,4 +1,4 @@
-//! Raw pointers in, checked borrows out. Everything that C hands over passes through here, once.
+//! Raw pointers in, checked borrows out: the input, the parameters, the lengths, and arrays of descriptors.
 //!
 //! # Safety
 //! For everything unsafe here: promises 1 and 2 of [`super`].
@@ -32,22 +32,19 @@ pub(crate) struct ParsedCall<'a> {
     pub(super) reads: Reads<'a>,
 }
 
-#[cfg(all(feature = "alloc", not(feature = "capi")))]
 impl<'a> ParsedCall<'a> {
     /// Plans a call from Rust.
+    #[cfg(all(feature = "alloc", not(feature = "capi")))]
     pub(crate) fn new(input: Tensor<'a>, request: &Request<'a>) -> Result<Self, Error> {
         let has_lengths = request.lengths.is_some();
         let geometry = Geometry::new(request, has_lengths, &input)?;
         let pieces = request.pieces(input.dtype, geometry.extent)?;
         Ok(Self { input, geometry, pieces, reads: Reads::NOTHING })
     }
-}
 
-impl ParsedCall<'_> {
-    /// Parses a call and plans its split. The result is written to `room` part by part, because it is large. `outputs`
+    /// Parses a call and plans its split. The result is written to `room`, because it is large. `outputs`
     /// is the number of outputs that the caller gave. If extents may be unknown, the strides do not matter. `error`
     /// counts as memory that is read.
-    #[inline(never)] // once in the library
     pub(super) unsafe fn parse(
         input: *const libsplit_tensor,
         params: *const libsplit_params,
@@ -64,7 +61,7 @@ impl ParsedCall<'_> {
             let described = &*checked(input, Argument::Input)?;
             let input = tensor_of(described, !may_be_unknown, Argument::Input)?;
             let mut reads = Reads {
-                request: (Argument::Params, Span::of_bytes(params, params_bytes)),
+                request: (Argument::Params, Span::of_array(params.cast::<u8>(), params_bytes)),
                 input: Some(described),
                 error,
                 ..Reads::NOTHING
@@ -94,7 +91,6 @@ impl ParsedCall<'_> {
 }
 
 /// Returns the operator version that governs.
-#[inline]
 fn operator(params: &libsplit_params) -> Result<Operator, Error> {
     let openvino = |operator, name| match params.opset {
         0 | 1 => Ok(operator),
@@ -114,7 +110,7 @@ fn operator(params: &libsplit_params) -> Result<Operator, Error> {
     }
 }
 
-#[inline]
+/// Checks that no flag is set but the `known` ones.
 pub(super) fn check_flags(argument: Argument, flags: u32, known: u32) -> Result<(), Error> {
     if flags & !known == 0 {
         return Ok(());
@@ -177,7 +173,6 @@ unsafe fn lengths_of<'a>(split: &libsplit_tensor) -> Result<(Lengths<'a>, Span),
 }
 
 /// Returns a tensor after a check of its type, rank and arrays; without its strides if these do not matter.
-#[inline(always)]
 pub(super) unsafe fn tensor_of<'a>(
     tensor: &libsplit_tensor,
     has_strides: bool,
@@ -221,7 +216,6 @@ pub(super) unsafe fn tensor_of<'a>(
 }
 
 /// Checks that a pointer is not NULL, and aligned.
-#[inline]
 pub(super) fn checked_field<T>(
     pointer: *const T,
     argument: Argument,
@@ -239,7 +233,6 @@ pub(super) fn checked_field<T>(
 }
 
 /// Checks that a pointer to an argument is not NULL, and aligned.
-#[inline]
 pub(super) fn checked<T>(pointer: *const T, argument: Argument) -> Result<*const T, Error> {
     checked_field(pointer, argument, Field::Itself)
 }
@@ -297,7 +290,6 @@ pub(super) unsafe fn versioned<T: Copy>(
 }
 
 /// Returns the output descriptors. Checks that memory can hold so many.
-#[inline]
 pub(super) unsafe fn descriptors<'a>(
     outputs: *const libsplit_tensor,
     len: usize,
@@ -316,7 +308,6 @@ pub(super) unsafe fn descriptors<'a>(
 }
 
 /// Returns where the shape and the strides of a descriptor lie; nowhere if they are NULL.
-#[inline]
 pub(super) fn arrays(output: &libsplit_tensor, rank: usize) -> [Span; 2] {
     [output.shape, output.strides].map(|array| Span::of_array(array, rank))
 }

@@ -23,8 +23,9 @@ use super::types::{
     libsplit_error, libsplit_executor, libsplit_params, libsplit_plan, libsplit_tensor,
 };
 use crate::copy::{self, Executor};
-use crate::error::Error;
+use crate::error::{number, Error};
 use crate::geometry::{Geometry, Place};
+use crate::math::div;
 use crate::overlap::Trail;
 use crate::parts::{OutputStrides, Parts, Pointers, Transfer};
 use crate::pieces::{Piece, Pieces};
@@ -38,7 +39,7 @@ use core::ptr::{null, NonNull};
 use core::slice;
 
 /// The first 8 bytes of a plan: its name, and a hash of everything that must be the same in the build that reads it.
-/// The order of bytes shows anyway.
+/// Another order of bytes shows in the name.
 const MAGIC: u64 = {
     // FNV-1a, of words.
     const fn and(hash: u32, fact: u32) -> u32 {
@@ -110,6 +111,7 @@ impl Sections {
     }
 }
 
+/// Returns the bytes that a plan needs; 0 if rank or number of outputs is out of range.
 pub(super) fn size(rank: i32, num_outputs: usize) -> usize {
     let rank = usize::try_from(rank).ok();
     rank.and_then(|rank| Sections::new(rank, num_outputs)).map_or(0, |sections| sections.end)
@@ -129,10 +131,8 @@ pub unsafe fn plan_init(
     // SAFETY: promises 1 and 2.
     unsafe {
         let call = ParsedCall::parse(input, params, given, false, error, &mut room)?;
-        let mut wanted = None;
-        if !outputs.is_null() {
-            wanted = Some(parse::descriptors(outputs, num_outputs)?);
-        }
+        let wanted = || parse::descriptors(outputs, num_outputs);
+        let wanted = (!outputs.is_null()).then(wanted).transpose()?;
         make(plan, plan_size, call, wanted, num_outputs)
     }
 }
@@ -151,16 +151,17 @@ pub(crate) unsafe fn make(
     let ParsedCall { geometry, input, pieces, reads } = call;
     let plan = checked(plan.cast::<u64>(), Argument::Plan)?.cast_mut().cast::<u8>();
     let Some(sections) = Sections::new(geometry.shape.len(), num_outputs) else {
-        let (argument, expected) = (Argument::Given, i64::MAX);
+        let row = size_of::<Record>() + (1 + geometry.shape.len()) * size_of::<i64>();
+        let (argument, expected) = (Argument::Given, number(div(isize::MAX.unsigned_abs(), row)));
         return Err(Error::TooManyOutputs { argument, expected, actual: num_outputs });
     };
     if plan_size < sections.end {
-        return Err(Error::PlanSize { expected: sections.end, actual: plan_size });
+        return Err(Error::PlanSize { expected: number(sections.end), actual: plan_size });
     }
     input.check_bit_offset(Argument::Input)?;
     let mut reach = Reach::default();
     if geometry.elements > 0 {
-        reach = input.reach(geometry.elements, Argument::Input)?.check_fits(Argument::Input)?;
+        reach = input.reach(geometry.elements, Argument::Input)?;
     }
     geometry.check_addressable()?;
     let check = |Piece { index, len, .. }| match outputs {
@@ -172,13 +173,10 @@ pub(crate) unsafe fn make(
     };
     let (given, mut has_strided_outputs) = (outputs.unwrap_or_default(), false);
     for piece in pieces.iter() {
-        if let Some(checked) = check(piece)? {
-            checked.reach.check_fits(Argument::Output(piece.index))?;
-            has_strided_outputs |= !checked.is_packed;
-        }
+        has_strided_outputs |= check(piece)?.is_some_and(|checked| !checked.is_packed);
     }
     // Nothing that is read is overwritten.
-    let memory = Span::of_bytes(plan, sections.end);
+    let memory = Span::of_array(plan, sections.end);
     let arrays = |output| parse::arrays(output, geometry.output_rank());
     let has_array = |output| arrays(output).iter().any(|array| memory.intersects(*array));
     let array = || given.iter().position(has_array).map(Argument::Output);
@@ -250,7 +248,6 @@ pub(crate) struct Planned<'a> {
 }
 
 impl<'a> Planned<'a> {
-    #[inline]
     unsafe fn read(plan: *const libsplit_plan) -> Result<Self, Error> {
         let place = checked(plan.cast::<u64>(), Argument::Plan)?;
         // SAFETY: promises 1 and 3: 8 bytes are there, and if they are right, all others.
@@ -263,7 +260,6 @@ impl<'a> Planned<'a> {
     }
 
     /// Reads a plan. Checks that it was made for this number of outputs.
-    #[inline]
     pub(crate) unsafe fn for_outputs(
         plan: *const libsplit_plan,
         num_outputs: usize,
@@ -272,26 +268,24 @@ impl<'a> Planned<'a> {
         let planned = unsafe { Self::read(plan) }?;
         let expected = planned.head.num_outputs;
         if expected != num_outputs {
+            let expected = number(expected);
             return Err(Error::PlanOutputs { expected, actual: num_outputs });
         }
         Ok(planned)
     }
 
     /// Returns an array of the plan.
-    #[inline]
     fn array<T>(&self, array: usize, len: usize) -> &'a [T] {
         // SAFETY: promise 3.
         unsafe { slice::from_raw_parts(self.place.add(array).cast(), len) }
     }
 
     /// Returns where the plan lies.
-    #[inline]
     fn span(&self) -> (Argument, Span) {
         (Argument::Plan, Span::of_array(self.place, self.head.sections.end))
     }
 
     /// Returns the shape of the input, and the pieces.
-    #[inline]
     fn split(&self) -> (Geometry<'a>, Pieces<'a>) {
         let &Head { geometry, rank, sections, num_outputs, .. } = self.head;
         let shape = self.array(sections.shape, rank);
@@ -312,7 +306,6 @@ impl<'a> Planned<'a> {
     }
 
     /// Returns the copy that the plan describes, in the form that the engine takes.
-    #[inline]
     fn transfer<'b>(
         &self,
         source: *const u8,
@@ -415,7 +408,7 @@ pub unsafe fn plan_view(
         if plan.intersects(written) {
             return Err(Error::ArrayOverlap { argument, other });
         }
-        if !error.is_null() && Span::of_bytes(error, FIRST_ERROR).intersects(written) {
+        if Span::of_array(error.cast::<u8>(), FIRST_ERROR).intersects(written) {
             return Err(Error::ArrayOverlap { argument, other: Argument::Error });
         }
         let records: &[Record] = planned.array(planned.head.sections.records, num_outputs);
@@ -461,12 +454,12 @@ fn describe_call(transfer: &Transfer<'_>, text: &mut Text<'_>) {
     if let Some(strides) = transfer.strides {
         text.text(" by strides ").list(strides.iter().copied());
     }
-    text.text(", axis ").count(geometry.axis).text(" into ");
+    text.text(", axis ").number(geometry.axis).text(" into ");
     let (mut count, mut least, mut most) = (0, i64::MAX, 0);
     for part in transfer.parts.iter() {
         (count, least, most) = (count + 1, least.min(part.len), most.max(part.len));
     }
-    text.count(count).text(if count == 1 { " piece" } else { " pieces" });
+    text.number(count).text(if count == 1 { " piece" } else { " pieces" });
     if least == most {
         text.text(" of ").number(most);
     } else if count > 0 {

@@ -30,7 +30,6 @@ impl Reads<'_> {
     };
 
     /// Returns whose memory a span overlaps, if it overlaps any.
-    #[inline]
     pub(super) fn under(&self, span: Span) -> Option<Argument> {
         let is_over = |read: Span| read.intersects(span);
         let is_over_tensor = |tensor: Option<&libsplit_tensor>| {
@@ -51,7 +50,9 @@ impl Reads<'_> {
             Some(Argument::Input)
         } else if is_over_tensor(self.split) || is_over(self.lengths) {
             Some(Argument::Lengths)
-        } else if !self.error.is_null() && is_over(Span::of_bytes(self.error, FIRST_ERROR)) {
+        } else if !self.error.is_null()
+            && is_over(Span::of_array(self.error.cast::<u8>(), FIRST_ERROR))
+        {
             // Every version writes that part of it.
             Some(Argument::Error)
         } else {
@@ -59,9 +60,8 @@ impl Reads<'_> {
         }
     }
 
-    /// Returns the first of some spans that overlaps memory which is read, and whose memory that is: `None` if it is
-    /// the `other` span. All spans lie within the hull.
-    #[inline(never)] // once in the library
+    /// Returns the first span that overlaps memory that the call reads, and whose memory that is: `None` if it is the
+    /// `other` span. All spans lie within the hull.
     pub(super) fn first_under(
         &self,
         spans: &dyn Spans,

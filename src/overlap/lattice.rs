@@ -99,7 +99,6 @@ pub(super) const SET_UP: usize = 8;
 
 /// Returns whether two tensors have a byte in common; `None` if the budget does not last, or lattices are not exact.
 #[cold]
-#[inline(never)]
 pub(crate) fn meet(a: &Lattice, b: &Lattice, budget: &mut usize) -> Option<bool> {
     *budget = budget.checked_sub(SET_UP + a.axes().chain(b.axes()).count())?;
     // Steps in b, and steps back in a.

@@ -61,7 +61,6 @@ pub(crate) struct Trail {
 impl Trail {
     pub(crate) const EMPTY: Self = Self { hull: Span::NOWHERE, is_apart: true };
 
-    #[inline]
     pub(crate) fn push(&mut self, span: Span) {
         self.is_apart &= span.is_apart(self.hull);
         self.hull = self.hull.hull(span);
@@ -80,7 +79,6 @@ pub(crate) type Clash = (usize, usize, bool);
 /// Returns two outputs that have a byte in common, if any do, or that could not be shown apart within the budget. They
 /// may be strided.
 #[cold]
-#[inline(never)]
 pub(crate) fn clash(tensors: &dyn Tensors, budget: &mut usize) -> Option<Clash> {
     first_meeting(tensors)?;
     // What is left, and if it is a crowd, two outputs of it.

@@ -69,7 +69,6 @@ const BITS: usize = u32::BITS as usize;
 
 /// Returns one of the first `written` spans and one of the others that meet; if there are no others, two of them.
 #[cold]
-#[inline(never)]
 fn find(written: usize, spans: &dyn Spans) -> Option<(usize, usize)> {
     let among = written == spans.len();
     if written <= FEW {

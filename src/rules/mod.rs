@@ -36,7 +36,6 @@ pub(crate) const MAX_OUTPUTS: i64 = i32::MAX as i64;
 
 impl<'a> Request<'a> {
     /// Makes the pieces of an axis. Checks the lengths, or the number of parts.
-    #[inline(never)] // once in the library
     pub(crate) fn pieces(&self, dtype: DType, extent: i64) -> Result<Pieces<'a>, Error> {
         let (operator, rules, lengths) =
             (self.operator, self.operator.rules(), self.lengths.as_ref());
@@ -74,7 +73,6 @@ impl<'a> Request<'a> {
 
     /// Checks that the number of outputs that were given, and `num_outputs` if there is one, agree with `count`. This
     /// comes before any loop over the pieces, so that absurd numbers are refused at once.
-    #[inline(always)] // so that a request need not lie in memory
     fn check_count(&self, count: i64) -> Result<(), Error> {
         let operator = self.operator;
         if self.num_outputs != 0 && self.num_outputs != count {
@@ -89,7 +87,6 @@ impl<'a> Request<'a> {
     }
 
     /// Makes pieces of unknown lengths, if these are allowed.
-    #[inline(always)] // as above
     fn unknown<'b>(&self, count: i64) -> Result<Pieces<'b>, Error> {
         if !self.may_be_unknown {
             return Err(Error::LengthsUnknown);

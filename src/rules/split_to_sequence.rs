@@ -42,7 +42,6 @@ pub(super) fn chunks<'a>(
 }
 
 /// Returns the number of pieces as the caller gives it, because `argument` is not known yet.
-#[inline(always)] // so that a request need not lie in memory
 fn count_given(request: &Request<'_>, argument: Argument) -> Result<i64, Error> {
     let given = request.outputs.and_then(|outputs| i64::try_from(outputs).ok());
     let count = given.or(Some(request.num_outputs).filter(|count| *count > 0));
@@ -52,7 +51,6 @@ fn count_given(request: &Request<'_>, argument: Argument) -> Result<i64, Error> 
 }
 
 /// Returns whether the pieces lose the axis: `keepdims` counts only if lengths are absent.
-#[inline]
 pub(crate) fn drops_axis(operator: Operator, keepdims: bool, has_lengths: bool) -> bool {
     operator.rules() == Rules::Sequence && !has_lengths && !keepdims
 }

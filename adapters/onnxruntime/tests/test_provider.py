@@ -231,7 +231,7 @@ def test_runs_that_differ_from_the_last_one(session, outputs, dtype):
             expected = pieces(x, lengths or [x.shape[1] // 2] * 2, 1)
             feeds = {"x": x, "lengths": np.array(lengths, np.int64)}
             assert_same(opened.run(None, feeds), expected[-len(opened.get_outputs()):])
-            with pytest.raises(Exception, match="libsplit: .*adds up to 99, the axis has"):
+            with pytest.raises(Exception, match="libsplit: .*the sum of split is 99, but the extent of the axis is"):
                 opened.run(None, feeds | {"lengths": np.array([98, 1])})
 
 
@@ -277,8 +277,8 @@ X = np.arange(12, dtype=np.float32).reshape(2, 6)
 @pytest.mark.parametrize("lengths, message", [
     ([2, 2, 2], "num_outputs is 2, ONNX Split-18 gives 3"),
     ([6], "num_outputs is 2, ONNX Split-18 gives 1"),
-    ([2, 3], "adds up to 5, the axis has 6"),
-    ([2, 5], "adds up to 7, the axis has 6"),
+    ([2, 3], "the sum of split is 5, but the extent of the axis is 6"),
+    ([2, 5], "the sum of split is 7, but the extent of the axis is 6"),
     ([7, -1], r"split\[1\] is -1"),
     ([-1, 7], r"split\[0\] is -1"),
     ([2**62, 2**62], ""),
@@ -300,8 +300,8 @@ def test_bad_lengths_at_run_time_are_an_error_with_the_reason(session, lengths, 
     (X, {"axis": 2, "num_outputs": 2}, r"axis 2 is outside \[-2, 1\]"),
     (X, {"axis": -3, "num_outputs": 2}, r"axis -3 is outside \[-2, 1\]"),
     (X[0, 0], {"num_outputs": 2}, "rank is 0"),
-    (X[:, :5], {"axis": 1, "opset": 13}, "cannot make 2 equal parts of extent 5"),
-    (X, {"axis": 1, "opset": 11, "split": [3, 4]}, "adds up to 7"),
+    (X[:, :5], {"axis": 1, "opset": 13}, "cannot divide an extent of 5 into 2 equal parts"),
+    (X, {"axis": 1, "opset": 11, "split": [3, 4]}, "the sum of split is 7"),
     (X, {"axis": 1, "opset": 2, "split": [7, -1]}, r"split\[1\] is -1"),
     (X, {"axis": 1, "lengths": "input", "num_outputs": 2}, "both given"),
 ])
@@ -371,7 +371,7 @@ def test_many_threads_run_one_session(session):
             lengths = [int(n) for n in random.integers(0, 300, 3)]
             x = random.random((int(random.integers(1, 300)), sum(lengths)), np.float32)
             if random.random() < 0.1:
-                with pytest.raises(Exception, match="libsplit: .*adds up to"):
+                with pytest.raises(Exception, match="libsplit: .*the sum of split"):
                     opened.run(None, {"x": x, "lengths": np.array([*lengths[:2], lengths[2] + 1])})
             assert_same(opened.run(None, {"x": x, "lengths": np.array(lengths)}),
                         pieces(x, lengths, 1))

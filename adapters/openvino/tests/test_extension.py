@@ -233,13 +233,13 @@ def test_an_axis_that_the_model_computes_is_openvino_s(core, tmp_path):
 
 
 @pytest.mark.parametrize("message, model", [
-    ("shorten the lengths", lambda: variadic_split([-1], [4, -1, 3])),
+    ("make the lengths smaller", lambda: variadic_split([-1], [4, -1, 3])),
     ("equal parts", lambda: split([-1], 4)),
     ("only in VariadicSplit may one be -1", lambda: onnx_split(13, [6], 2, [-1, 7])),
     ("neither lengths nor num_outputs", lambda: onnx_split(13, [6], 2)),
-    ("num_outputs 4 of extent 5: sizes 3 x 2, then -1; use fewer, or lengths",
+    ("num_outputs is 4: an extent of 5 would give 3 parts of 2 and a last one of -1; use fewer, or lengths",
      lambda: onnx_split(18, [5], 4, num_outputs=4)),
-    ("num_splits: OpenVINO Split-1 cannot make", lambda: split([-1], 4)),
+    ("num_splits: OpenVINO Split-1 cannot divide", lambda: split([-1], 4)),
     ("element type u1", lambda: variadic_split([6], [2, 4], Type.u1)),
 ])
 def test_errors_are_in_libsplit_s_words(core, message, model):
