@@ -97,8 +97,8 @@ fn find(written: usize, spans: &dyn Spans) -> Option<(usize, usize)> {
     if cells(trail.hull.len()) <= spans.len().saturating_mul(BITS) && cells(longest) <= SMALL * BITS
     {
         let index = meeting_in_map(written, spans, trail.hull, (unit.max(1), longest))?;
-        let meets =
-            |other: &usize| *other != index && spans.span(*other).intersects(spans.span(index));
+        let span = spans.span(index);
+        let meets = |other: &usize| *other != index && spans.span(*other).intersects(span);
         return (0..written).find(meets).map(|other| (index, other));
     }
     // How far written spans and others reach, and which of them reach there.
