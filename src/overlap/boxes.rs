@@ -73,7 +73,7 @@ impl<'a> Boxes<'a> {
                 return None;
             }
         }
-        div(hull.len(), boxes.unit).checked_mul(boxes.end).is_some().then_some(boxes)
+        (div(hull.len(), boxes.unit) + 1).checked_mul(boxes.end).is_some().then_some(boxes)
     }
 
     /// Returns where the span of an output begins that begins at this address.
@@ -94,20 +94,17 @@ impl Spans for Boxes<'_> {
     }
 
     fn span(&self, at: usize) -> Span {
-        let free = self.depth.checked_sub(1).and_then(|at| self.model.axes().nth(at));
-        let (span, steps) = free.map_or_else(
-            || (self.tensors.span(at), 0),
-            |free| {
-                let lattice = self.tensors.lattice(at);
-                let own = lattice.axes().find(|own| own.stride == free.stride);
-                (lattice.span, own.map_or(0, |own| usize_of(own.high)))
-            },
-        );
+        let span = self.tensors.span(at);
         if span.is_empty() || !self.starts.contains(&span.start) {
             return Span::default();
         }
-        let start = self.start_of(span.start);
-        Span { start, end: start + steps + 1 }
+        let (start, mut len) = (self.start_of(span.start), 1);
+        if let Some(free) = self.depth.checked_sub(1).and_then(|at| self.model.axes().nth(at)) {
+            let lattice = self.tensors.lattice(at);
+            let own = lattice.axes().find(|own| own.stride == free.stride);
+            len += own.map_or(0, |own| usize_of(own.high));
+        }
+        Span { start, end: start + len }
     }
 
     fn start(&self, at: usize) -> usize {
