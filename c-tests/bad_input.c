@@ -230,6 +230,13 @@ static void refuse_all(const struct bad *cases, size_t count) {
 /* A number that would be valid if only its low 32 bits counted. */
 #define IN_32_BITS(number) ((number) + (INT64_C(1) << 32))
 
+/* A number for a size_t of 64 bits, and the one that is tried if it has 32. */
+#if SIZE_MAX > UINT32_MAX
+#define SIZE(wide, narrow) (wide)
+#else
+#define SIZE(wide, narrow) (narrow)
+#endif
+
 SPOIL(nothing) { (void)s; }
 
 SPOIL(null_input) { s->input_arg = NULL; }
@@ -294,7 +301,7 @@ SPOIL(params_size_short) { s->params.struct_size = sizeof s->params - 1; }
 SPOIL(params_size_huge) { s->params.struct_size = SIZE_MAX; }
 SPOIL(params_size_large) { s->params.struct_size = (size_t)1 << 20; }
 SPOIL(params_size_beyond_32_bits) {
-    s->params.struct_size = (size_t)IN_32_BITS((int64_t)sizeof s->params);
+    s->params.struct_size = SIZE(IN_32_BITS(sizeof s->params), SIZE_MAX);
 }
 SPOIL(params_tail) {
     s->params.struct_size = sizeof s->params + 16;
@@ -613,9 +620,9 @@ SPOIL(outputs_0) { s->num_outputs = 0; }
 SPOIL(outputs_1) { s->num_outputs = 1; }
 SPOIL(outputs_3) { s->num_outputs = 3; }
 SPOIL(outputs_max) { s->num_outputs = SIZE_MAX; }
-SPOIL(outputs_int64_max) { s->num_outputs = INT64_MAX; }
-SPOIL(outputs_beyond_32_bits) { s->num_outputs = (size_t)IN_32_BITS(2); }
-SPOIL(outputs_2_to_40) { s->num_outputs = (size_t)1 << 40; }
+SPOIL(outputs_int64_max) { s->num_outputs = SIZE(INT64_MAX, INT32_MAX); }
+SPOIL(outputs_beyond_32_bits) { s->num_outputs = SIZE(IN_32_BITS(2), SIZE_MAX - 1); }
+SPOIL(outputs_2_to_40) { s->num_outputs = (size_t)1 << SIZE(40, 30); }
 SPOIL(sequence_outputs_max) {
     use(s, SEQUENCE, 11, 0);
     s->num_outputs = SIZE_MAX;
@@ -707,11 +714,11 @@ static const struct bad number_cases[] = {
     {"2 outputs, 3 given", outputs_3, GIVEN, ERROR(NUM_OUTPUTS), "num_outputs", NO_OUTPUT,
      NUMBERS(2, 3)},
     {"2 outputs, SIZE_MAX given", outputs_max, GIVEN, ERROR(NUM_OUTPUTS), "num_outputs", NO_OUTPUT,
-     NUMBERS(2, INT64_MAX)},
+     NUMBERS(2, SIZE(INT64_MAX, SIZE_MAX))},
     {"2 outputs, INT64_MAX given", outputs_int64_max, GIVEN, ERROR(NUM_OUTPUTS), "num_outputs",
      NO_OUTPUT},
     {"2 outputs, 2^32 + 2 given", outputs_beyond_32_bits, GIVEN, ERROR(NUM_OUTPUTS), "num_outputs",
-     NO_OUTPUT, NUMBERS(2, IN_32_BITS(2))},
+     NO_OUTPUT, NUMBERS(2, SIZE(IN_32_BITS(2), SIZE_MAX - 1))},
     {"2 outputs, 2^40 given", outputs_2_to_40, GIVEN, ERROR(NUM_OUTPUTS), "num_outputs", NO_OUTPUT},
     {"6 pieces, SIZE_MAX given", sequence_outputs_max, GIVEN, ERROR(NUM_OUTPUTS), "num_outputs",
      NO_OUTPUT},
@@ -1151,11 +1158,12 @@ static void test_messages(void) {
         unsigned verb;
         const char *says, *does_not_say;
     } cases[] = {
-        {"num_outputs SIZE_MAX", outputs_max, INFER, "18446744073709551615", "9223372036854775807"},
-        {"params.struct_size SIZE_MAX", params_size_huge, COUNT, "18446744073709551615",
+        {"num_outputs SIZE_MAX", outputs_max, INFER, SIZE("18446744073709551615", "4294967295"),
          "9223372036854775807"},
-        {"executor.struct_size SIZE_MAX", executor_size_huge, COPY, "18446744073709551615",
-         "9223372036854775807"},
+        {"params.struct_size SIZE_MAX", params_size_huge, COUNT,
+         SIZE("18446744073709551615", "4294967295"), "9223372036854775807"},
+        {"executor.struct_size SIZE_MAX", executor_size_huge, COPY,
+         SIZE("18446744073709551615", "4294967295"), "9223372036854775807"},
         {"input of rank -1", input_rank_minus_1, COPY, "below 1", "[0, 64]"},
         {"no lengths in the list", variadic_empty_list, COPY, "params.split", "NULL"},
         {"empty lengths of Split", empty_lengths, COPY, "params.split", "NULL"},

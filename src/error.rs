@@ -188,7 +188,7 @@ rules! { w;
     OperatorUnknown: Operator { ; expected, actual: i64 },
     ("{} is {actual}, but {operator} begins at {expected}: pass the model's opset import", w.opset)
     Opset: Opset { operator: Name; expected, actual: i64 },
-    ("{} is {actual}, but {operator} has only version {expected}: pass 1 or 0", w.opset)
+    ("{} is {actual}, but the newest version of {operator} is {expected}: pass that, or 0 for version 1", w.opset)
     OpenVinoOpset: Opset { operator: Name; expected, actual: i64 },
     ("{argument}.flags {actual:#x} has unknown bits: only {expected:#x} are known, clear the others")
     Flags: Flags { argument: Argument; expected, actual: i64 },

@@ -1,60 +1,86 @@
-//! The operator versions: which governs in a model, which element types each allows, and by whose rules it goes.
+//! The operator versions: which version governs a model, which element types it allows, and which rules it follows.
 
-// A new version is not built until somebody has said, at each `match`, what is true of it.
+// A new version is not built until each `match` says what is true of it. Nor can `Rules` be compared with `==`.
 #![deny(clippy::wildcard_enum_match_arm, clippy::match_wildcard_for_single_variants)]
 
 use crate::dtype::DType;
-use crate::error::Error;
+use crate::error::{number, Error};
+use crate::ffi::libsplit_op;
 use core::fmt;
 
-/// The versions: name, rules, and the element types of the type constraint T.
+/// The operators, each with its number in C, its name, what its opset means, and its versions, oldest first: the opset
+/// that introduced the version, its rules, and the element types of its type constraint T.
 macro_rules! operators {
-    ($($variant:ident = $name:literal, $rules:expr, $types:expr;)*) => {
+    ($($op:ident = $name:literal, $governing:ident {
+        $($variant:ident = $since:literal, $rules:expr, $types:expr;)*
+    })*) => {
         /// An operator version: the document whose rules decide.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum Operator {
-            $(#[doc = concat!($name, ".")] $variant,)*
+            $($(#[doc = concat!($name, "-", $since, ".")] $variant,)*)*
         }
 
         impl Operator {
             /// Every version.
-            pub const ALL: &'static [Self] = &[$(Self::$variant),*];
+            pub const ALL: &'static [Self] = &[$($(Self::$variant),*),*];
 
-            /// Returns the rules that this version goes by.
+            /// Returns the version of an operator that governs.
+            pub(crate) fn governing(op: libsplit_op, opset: i32) -> Result<Self, Error> {
+                match op {
+                    $(libsplit_op::$op => $governing($name, &[$(($since, Self::$variant)),*], opset),)*
+                    libsplit_op(actual) => {
+                        let (expected, actual) = (number([$($name),*].len()), actual.into());
+                        Err(Error::OperatorUnknown { expected, actual })
+                    }
+                }
+            }
+
+            /// Returns all versions of the same operator, oldest first.
+            const fn versions(self) -> &'static [Self] {
+                match self { $($(Self::$variant)|* => &[$(Self::$variant),*],)* }
+            }
+
+            /// Returns the rules that this version follows.
             pub(crate) const fn rules(self) -> Rules {
-                match self { $(Self::$variant => $rules,)* }
+                match self { $($(Self::$variant => $rules,)*)* }
             }
 
             /// Whether the version's type constraint T has `dtype` in it.
             #[must_use]
             pub fn allows(self, dtype: DType) -> bool {
-                let types = match self { $(Self::$variant => $types,)* };
+                let types = match self { $($(Self::$variant => $types,)*)* };
                 types >> dtype as u32 & 1 == 1
             }
         }
 
         impl fmt::Display for Operator {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(match self { $(Self::$variant => $name,)* })
+                f.write_str(match self { $($(Self::$variant => concat!($name, "-", $since),)*)* })
             }
         }
     };
 }
 
 operators! {
-    Split1 = "ONNX Split-1", AS_MANY_AS_OUTPUTS, FLOATS;
-    Split2 = "ONNX Split-2", AS_MANY_AS_OUTPUTS, CLASSIC;
-    Split11 = "ONNX Split-11", AS_MANY_AS_OUTPUTS, CLASSIC;
-    Split13 = "ONNX Split-13", AS_MANY_AS_OUTPUTS, CLASSIC | of(DType::Bfloat16);
-    Split18 = "ONNX Split-18", Rules::Split(EqualParts::LastSmaller), CLASSIC | of(DType::Bfloat16);
-    SplitToSequence11 = "ONNX SplitToSequence-11", Rules::Sequence, CLASSIC;
-    SplitToSequence24 = "ONNX SplitToSequence-24", Rules::Sequence, CLASSIC | of(DType::Bfloat16);
-    VariadicSplit1 = "OpenVINO VariadicSplit-1", Rules::Variadic, !0;
-    OpenVinoSplit1 = "OpenVINO Split-1", Rules::Parts, !0;
+    ONNX_SPLIT = "ONNX Split", at_opset {
+        Split1 = 1, Rules::Split(EqualParts::AsManyAsOutputs), FLOATS;
+        Split2 = 2, Rules::Split(EqualParts::AsManyAsOutputs), CLASSIC;
+        Split11 = 11, Rules::Split(EqualParts::AsManyAsOutputs), CLASSIC;
+        Split13 = 13, Rules::Split(EqualParts::AsManyAsOutputs), CLASSIC | of(DType::Bfloat16);
+        Split18 = 18, Rules::Split(EqualParts::LastSmaller), CLASSIC | of(DType::Bfloat16);
+    }
+    ONNX_SPLIT_TO_SEQUENCE = "ONNX SplitToSequence", at_opset {
+        SplitToSequence11 = 11, Rules::Sequence, CLASSIC;
+        SplitToSequence24 = 24, Rules::Sequence, CLASSIC | of(DType::Bfloat16);
+    }
+    OPENVINO_VARIADIC_SPLIT = "OpenVINO VariadicSplit", numbered {
+        VariadicSplit1 = 1, Rules::Variadic, !0;
+    }
+    OPENVINO_SPLIT = "OpenVINO Split", numbered {
+        OpenVinoSplit1 = 1, Rules::Split(EqualParts::Exact), !0;
+    }
 }
-
-const AS_MANY_AS_OUTPUTS: Rules = Rules::Split(EqualParts::AsManyAsOutputs);
 
 /// Returns a set of one element type: a bit for each, by its number.
 const fn of(dtype: DType) -> u32 {
@@ -65,49 +91,45 @@ const FLOATS: u32 = of(DType::Float) | of(DType::Float16) | of(DType::Double);
 /// The types before BFLOAT16.
 const CLASSIC: u32 = of(DType::Bfloat16) - 2;
 
-/// The rules that a version goes by, as `rules/` has them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The rules that a version follows, as `rules/` has them.
+#[derive(Clone, Copy)]
 pub(crate) enum Rules {
-    /// ONNX Split: a list of lengths, or equal parts.
+    /// Split: equal parts, or in ONNX a list of lengths.
     Split(EqualParts),
     /// ONNX SplitToSequence.
     Sequence,
     /// OpenVINO VariadicSplit.
     Variadic,
-    /// OpenVINO Split.
-    Parts,
 }
 
 /// How many equal parts there are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub(crate) enum EqualParts {
     /// As many as the node has outputs, which must divide the extent.
     AsManyAsOutputs,
-    /// As many as `num_outputs` says, which must divide the extent.
+    /// As many as `num_outputs` says, which must divide the extent, as OpenVINO has it: lengths are refused.
     Exact,
     /// As many as `num_outputs` says, of which the last may be smaller.
     LastSmaller,
 }
 
-/// The versions of an ONNX operator, newest first, each with the opset that it came with.
-type Versions = &'static [(i32, Operator)];
-
-const SPLIT: Versions = &[
-    (18, Operator::Split18),
-    (13, Operator::Split13),
-    (11, Operator::Split11),
-    (2, Operator::Split2),
-    (1, Operator::Split1),
-];
-const SEQUENCE: Versions = &[(24, Operator::SplitToSequence24), (11, Operator::SplitToSequence11)];
-
-/// Returns the newest version not above an opset.
-fn governing(versions: Versions, name: &'static str, opset: i32) -> Result<Operator, Error> {
-    if let Some((_, operator)) = versions.iter().find(|(since, _)| *since <= opset) {
-        return Ok(*operator);
+/// Returns the version that a model with this opset import means, as ONNX has it: the newest one not above it.
+fn at_opset(name: &'static str, since: &[(i32, Operator)], opset: i32) -> Result<Operator, Error> {
+    if let Some((_, version)) = since.iter().rev().find(|(first, _)| *first <= opset) {
+        return Ok(*version);
     }
-    let expected = versions.last().map_or(1, |(since, _)| (*since).into());
+    let expected = since.first().map_or(1, |(first, _)| (*first).into());
     Err(Error::Opset { operator: name, expected, actual: opset.into() })
+}
+
+/// Returns the version with this number, as OpenVINO names it; 0 means 1.
+fn numbered(name: &'static str, since: &[(i32, Operator)], opset: i32) -> Result<Operator, Error> {
+    let wanted = if opset == 0 { 1 } else { opset };
+    if let Some((_, version)) = since.iter().find(|(first, _)| *first == wanted) {
+        return Ok(*version);
+    }
+    let expected = since.last().map_or(1, |(first, _)| (*first).into());
+    Err(Error::OpenVinoOpset { operator: name, expected, actual: opset.into() })
 }
 
 impl Operator {
@@ -116,7 +138,7 @@ impl Operator {
     /// # Errors
     /// [`Error::Opset`] below 1.
     pub fn onnx_split(opset: i32) -> Result<Self, Error> {
-        governing(SPLIT, "ONNX Split", opset)
+        Self::governing(libsplit_op::ONNX_SPLIT, opset)
     }
 
     /// ONNX SplitToSequence as a model with this opset import means it.
@@ -124,12 +146,12 @@ impl Operator {
     /// # Errors
     /// [`Error::Opset`] below 11.
     pub fn onnx_split_to_sequence(opset: i32) -> Result<Self, Error> {
-        governing(SEQUENCE, "ONNX SplitToSequence", opset)
+        Self::governing(libsplit_op::ONNX_SPLIT_TO_SEQUENCE, opset)
     }
 
     /// Returns whether lengths may be of this type for an input of that type, and which may, in words.
     pub(crate) fn takes_lengths(self, lengths: DType, input: DType) -> (bool, &'static str) {
-        let is_int64 = lengths == DType::Int64;
+        let (is_int64, is_integer) = (lengths == DType::Int64, lengths.is_integer());
         match self {
             // The attribute is int64; the second input is of the input's own type: floats.
             Self::Split1 => (is_int64 || lengths == input, "INT64 or the input's type"),
@@ -137,9 +159,7 @@ impl Operator {
             Self::SplitToSequence11 | Self::SplitToSequence24 => {
                 (is_int64 || lengths == DType::Int32, "INT32 or INT64")
             }
-            Self::VariadicSplit1 | Self::OpenVinoSplit1 => {
-                (lengths.is_integer(), "an integer type")
-            }
+            Self::VariadicSplit1 | Self::OpenVinoSplit1 => (is_integer, "an integer type"),
         }
     }
 
@@ -147,40 +167,37 @@ impl Operator {
     /// that does, else VariadicSplit, which allows all.
     #[cold]
     pub(crate) fn that_allows(self, dtype: DType) -> Self {
-        let versions = match self.rules() {
-            Rules::Split(_) => SPLIT,
-            Rules::Sequence => SEQUENCE,
-            Rules::Variadic | Rules::Parts => &[],
-        };
-        let oldest = versions.iter().rev().find(|(_, version)| version.allows(dtype));
-        oldest.map_or(Self::VariadicSplit1, |(_, version)| *version)
+        let oldest = self.versions().iter().find(|version| version.allows(dtype));
+        oldest.copied().unwrap_or(Self::VariadicSplit1)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{DType, Operator};
-
-    fn allowed(operator: Operator) -> usize {
-        DType::ALL.iter().filter(|dtype| operator.allows(**dtype)).count()
-    }
+    use super::{libsplit_op, DType, Error, Operator};
 
     #[test]
     fn versions_allow_as_many_types_as_their_documents_list() {
-        assert_eq!(allowed(Operator::Split1), 3);
-        assert_eq!(allowed(Operator::Split2), 15);
-        assert_eq!(allowed(Operator::Split11), 15);
-        assert_eq!(allowed(Operator::Split13), 16);
-        assert_eq!(allowed(Operator::Split18), 16);
-        assert_eq!(allowed(Operator::SplitToSequence11), 15);
-        assert_eq!(allowed(Operator::SplitToSequence24), 16);
-        assert_eq!(allowed(Operator::VariadicSplit1), 26);
-        assert_eq!(allowed(Operator::OpenVinoSplit1), 26);
+        let allowed = |version: &Operator| {
+            (*version, DType::ALL.iter().filter(|dtype| version.allows(**dtype)).count())
+        };
+        let documented = [
+            (Operator::Split1, 3),
+            (Operator::Split2, 15),
+            (Operator::Split11, 15),
+            (Operator::Split13, 16),
+            (Operator::Split18, 16),
+            (Operator::SplitToSequence11, 15),
+            (Operator::SplitToSequence24, 16),
+            (Operator::VariadicSplit1, 26),
+            (Operator::OpenVinoSplit1, 26),
+        ];
+        assert_eq!(Operator::ALL.iter().map(allowed).collect::<Vec<_>>(), documented);
     }
 
     #[test]
     fn the_version_named_in_a_refusal_does_allow_the_type() {
-        for operator in [Operator::Split1, Operator::Split11, Operator::SplitToSequence11] {
+        for operator in Operator::ALL {
             for dtype in DType::ALL {
                 assert!(operator.that_allows(*dtype).allows(*dtype));
             }
@@ -189,18 +206,30 @@ mod tests {
         assert_eq!(Operator::Split1.that_allows(DType::Int64), Operator::Split2);
     }
 
-    /// A new version is not forgotten in the lists of versions.
+    /// The rows of the table are in order.
     #[test]
-    fn every_onnx_version_governs_from_the_opset_that_it_is_named_for() {
+    fn every_version_governs_from_the_opset_that_it_is_named_for() {
         for operator in Operator::ALL {
             let name = operator.to_string();
-            let (family, version) = name.split_once('-').unwrap();
-            let governing: fn(i32) -> _ = match family {
-                "ONNX Split" => Operator::onnx_split,
-                "ONNX SplitToSequence" => Operator::onnx_split_to_sequence,
-                _ => continue,
-            };
-            assert_eq!(governing(version.parse().unwrap()), Ok(*operator));
+            let since = name.split_once('-').unwrap().1.parse().unwrap();
+            let mut governing = (1..5).map(|op| Operator::governing(libsplit_op(op), since));
+            assert!(governing.any(|version| version == Ok(*operator)), "{name}");
+        }
+    }
+
+    #[test]
+    fn numbers_that_no_operator_or_version_has_are_refused() {
+        for (op, version) in [(3, Operator::VariadicSplit1), (4, Operator::OpenVinoSplit1)] {
+            let governing = |opset| Operator::governing(libsplit_op(op), opset);
+            assert_eq!([0, 1].map(governing), [Ok(version), Ok(version)]);
+            for opset in [i32::MIN, -1, 2, i32::MAX] {
+                assert!(matches!(governing(opset), Err(Error::OpenVinoOpset { expected: 1, .. })));
+            }
+        }
+        for op in [i32::MIN, -1, 0, 5, i32::MAX] {
+            let governing = Operator::governing(libsplit_op(op), 1);
+            let refused = Error::OperatorUnknown { expected: 4, actual: op.into() };
+            assert_eq!(governing, Err(refused));
         }
     }
 

@@ -4,7 +4,7 @@ use libsplit::ffi::{
     libsplit_version, libsplit_version_string, LIBSPLIT_DIM_UNKNOWN, LIBSPLIT_MAX_RANK,
     LIBSPLIT_VERSION_MAJOR, LIBSPLIT_VERSION_MINOR, LIBSPLIT_VERSION_PATCH,
 };
-use libsplit::{DIM_UNKNOWN, MAX_RANK};
+use libsplit::{Operator, DIM_UNKNOWN, MAX_RANK};
 use std::ffi::CStr;
 use std::path::Path;
 
@@ -37,6 +37,11 @@ fn root() -> &'static Path {
 
 fn read(file: &str) -> String {
     std::fs::read_to_string(root().join(file)).unwrap_or_else(|error| panic!("{file}: {error}"))
+}
+
+/// Returns the words of a file, with a space between any two.
+fn words(file: &str) -> String {
+    read(file).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Returns what is in backquotes.
@@ -86,9 +91,67 @@ fn every_file_means_the_same_tools() {
         ("tools/venv.sh", "cmake_minimum_required(VERSION 3.22)".into()),
         ("tools/requirements-dev.txt", "CMake 3.22 or newer".into()),
     ] {
-        let words = read(file).split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(words.contains(&text), "{file} has no '{text}'");
+        assert!(words(file).contains(&text), "{file} has no '{text}'");
     }
+}
+
+/// An operator's newest version, and all of them: "13", "1, 2, 11, 13" and "1, 2, 11 and 13".
+fn versions(operator: &str) -> [String; 3] {
+    let names = Operator::ALL.iter().map(ToString::to_string);
+    let number = |name: String| Some(name.strip_prefix(operator)?.strip_prefix('-')?.to_owned());
+    let all: Vec<_> = names.filter_map(number).collect();
+    let (newest, older) = all.split_last().unwrap();
+    [newest.clone(), all.join(", "), format!("{} and {newest}", older.join(", "))]
+}
+
+/// A new operator version is not forgotten where no compiler looks: in documents, defaults and tests.
+#[test]
+fn every_file_knows_the_newest_operator_versions() {
+    let [split, splits, splits_in_words] = versions("ONNX Split");
+    let [sequence, sequences, sequences_in_words] = versions("ONNX SplitToSequence");
+    let [variadic, variadics, _] = versions("OpenVINO VariadicSplit");
+    let [parts, all_parts, _] = versions("OpenVINO Split");
+    let clamp = "clamp_uneven: bool = False, ";
+    let places = [
+        ("README.md", format!("| {split} |")),
+        ("README.md", format!("| {sequence} |")),
+        ("README.md", format!("| OpenVINO VariadicSplit | {variadic} |")),
+        ("README.md", format!("| OpenVINO Split | {parts} |")),
+        ("adapters/onnxruntime/README.md", format!("**Versions**: {splits_in_words}.")),
+        ("adapters/onnxruntime/tests/test_provider.py", format!("{split}: [{split}, ")),
+        (
+            "adapters/openvino/README.md",
+            format!("VariadicSplit-{variadic} and Split-{parts} of an IR"),
+        ),
+        ("adapters/openvino/src/extension.cpp", format!("m_type(name, \"opset{variadic}\")")),
+        ("adapters/openvino/src/extension.cpp", format!("LIBSPLIT_OP_ONNX_SPLIT, {split},")),
+        ("c-tests/copy.c", format!("{{SPLIT, {split}, \"x")),
+        ("c-tests/copy.c", format!("{{SEQUENCE, {sequence}, \"x")),
+        ("c-tests/copy.c", format!("{{VARIADIC, {variadic}, \"x")),
+        ("c-tests/copy.c", format!("{{OV_SPLIT, {parts}, \"x")),
+        ("docs/generate/seven.py", format!("\"Split\", [{splits}]")),
+        ("docs/generate/seven.py", format!("\"SplitToSequence\", [{sequences}]")),
+        ("docs/generate/seven.py", format!("\"openvino.VariadicSplit\", [{variadics}]")),
+        ("docs/generate/seven.py", format!("\"openvino.Split\", [{all_parts}]")),
+        ("include/libsplit.hpp", format!("to_sequence(std::int32_t opset = {sequence})")),
+        ("python/source/libsplit/_libsplit.pyi", format!("opset: int = {split}, {clamp}) -> list")),
+        ("python/source/libsplit/_libsplit.pyi", format!("opset: int = {split}, {clamp}) -> Oper")),
+        ("python/source/libsplit/_libsplit.pyi", format!("opset: int = {sequence}, ) -> list")),
+        ("python/source/libsplit/_libsplit.pyi", format!("opset: int = {sequence}, ) -> Oper")),
+        ("python/src/arguments.rs", format!("num_outputs=None, opset={split}, ")),
+        ("python/src/arguments.rs", format!("keepdims=true, opset={sequence})")),
+        ("python/src/lib.rs", format!("num_outputs=None, opset={split}, ")),
+        ("python/src/lib.rs", format!("keepdims=true, opset={sequence})")),
+        ("src/api/split.rs", format!("Self::new(Operator::SplitToSequence{sequence})")),
+        ("src/ffi/types.rs", format!("ONNX Split, versions {splits_in_words}.")),
+        ("src/ffi/types.rs", format!("ONNX SplitToSequence, versions {sequences_in_words}.")),
+        ("src/ffi/types.rs", format!("OpenVINO VariadicSplit-{variadic}.")),
+        ("src/ffi/types.rs", format!("OpenVINO Split-{parts}:")),
+        ("src/ffi/types.rs", format!("For OpenVINO operators: {variadic}, or 0, which means 1.")),
+    ];
+    let is_missing = |(file, text): &&(&str, String)| !words(file).contains(text);
+    let missing: Vec<_> = places.iter().filter(is_missing).collect();
+    assert!(missing.is_empty(), "{} texts are missing: {missing:#?}", missing.len());
 }
 
 #[test]

@@ -62,10 +62,10 @@ done
 echo "==> cross: $("${RUSTC:-rustc}" --version)"
 
 # No tests with threads: under qemu, those of AArch64 sometimes hang before they start.
-tests='^(copy|view|infer|bad_input|overlap|strides|strings|sub_byte|constants|cpp_split|cpp_no_exceptions|dlpack|guard_pages)[.]shared$'
+tests='^(copy|view|infer|bad_input|overlap|strides|strings|sub_byte|constants|narrow|cpp_split|cpp_no_exceptions|dlpack|guard_pages)[.]shared$'
 if command -v ninja >/dev/null; then export CMAKE_GENERATOR=Ninja; fi
 # Some programs need addresses or counts of more than 32 bits, and one takes half an hour on i686.
-tests_of_32_bits='^(overlap|strides|strings|constants|guard_pages|dlpack)[.]shared$'
+tests_of_32_bits='^(bad_input|overlap|strides|strings|constants|narrow|guard_pages|dlpack)[.]shared$'
 # Runs the tests for CPU $1 in directory $2; $RUSTFLAGS selects the loops.
 try() {
     cpu=$1

@@ -17,7 +17,7 @@ def asked(op, version):
     case = dict(op=op, opset=version, dtype="float32", input_shape=[7], axis=0)
     if op == "Split" and version < 18:
         yield "3 outputs, no lengths", dict(case, n_outputs=3)
-    if op == "Split" and version == 18 or op == "openvino.Split":
+    if op == "Split" and version >= 18 or op == "openvino.Split":
         yield f"{'num_outputs' if op == 'Split' else 'num_splits'} 3", dict(case, num_outputs=3)
     if op == "SplitToSequence":
         yield "the scalar 3: pieces of 3", dict(case, split=3)

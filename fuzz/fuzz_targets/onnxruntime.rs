@@ -9,6 +9,7 @@ use libsplit::ffi::{
     libsplit_status, libsplit_tensor,
 };
 use libsplit_fuzz::call::{noise, ZERO};
+use libsplit_fuzz::rules::{version, ONNX_SPLIT};
 use libsplit_fuzz::script::{wild, Script};
 use libsplit_fuzz::tensor::{bits_of, check_size, Refused};
 use params::{Attributes, Rules};
@@ -75,11 +76,9 @@ fn rules(script: &Script) -> Rules {
     match (script.op.rem_euclid(4), script.opset) {
         (2, _) => Rules::AnySplit,
         (3, _) => Rules::VariadicSplit,
-        (_, 18..) => Rules::Onnx(18),
-        (_, 13..) => Rules::Onnx(13),
-        (_, 11..) => Rules::Onnx(11),
-        (_, 2..) => Rules::Onnx(2),
-        _ => Rules::Onnx(1),
+        (_, opset) => {
+            Rules::Onnx(version(ONNX_SPLIT, opset).map_or(1, |(version, _)| version as i32))
+        }
     }
 }
 
@@ -117,7 +116,7 @@ impl Node {
         };
         let outputs = 1 + script.given.rem_euclid(8) as usize;
         let dtype = DTYPES[script.input.dtype.rem_euclid(18) as usize];
-        let has_num_outputs = matches!(rules, Rules::Onnx(18) | Rules::AnySplit);
+        let has_num_outputs = matches!(rules, Rules::Onnx(18..) | Rules::AnySplit);
         let num_outputs = if has_num_outputs { script.num_outputs } else { 0 };
         let (lengths, input) = lengths(script, rules, dtype);
         Self {
@@ -134,8 +133,9 @@ impl Node {
     fn has_dtype(&self) -> bool {
         match self.attributes.rules {
             Rules::Onnx(1) => matches!(self.dtype, 1 | 10 | 11),
-            Rules::Onnx(2 | 11) => self.dtype <= 13,
-            Rules::Onnx(_) => self.dtype <= 16,
+            Rules::Onnx(opset) => {
+                version(ONNX_SPLIT, opset.into()).is_some_and(|(_, types)| self.dtype <= types)
+            }
             Rules::AnySplit | Rules::VariadicSplit => true,
         }
     }
@@ -191,7 +191,7 @@ impl Node {
     fn equal(&self, extent: i128) -> Result<Vec<i128>, Refused> {
         let Attributes { rules, num_outputs, outputs, .. } = self.attributes;
         let may_be_smaller = match rules {
-            Rules::Onnx(version) => version == 18,
+            Rules::Onnx(version) => version >= 18,
             Rules::AnySplit => num_outputs != 0,
             Rules::VariadicSplit => return Err(Refused),
         };
@@ -291,8 +291,7 @@ fn check(node: &Node, pieces: Option<&[i64]>) {
     }
 }
 
-/// The number of outputs follows from the parameters, unless only the node has it: before Split-18,
-/// for equal parts.
+/// The number of outputs follows from the parameters.
 fn check_count(
     node: &Node,
     pieces: Option<&[i64]>,
@@ -302,13 +301,8 @@ fn check_count(
     let mut count = usize::MAX;
     // SAFETY: the descriptors are complete.
     let status = unsafe { libsplit_count(source, params, &raw mut count, null_mut()) };
-    let Some(pieces) = pieces else { return };
-    let Attributes { rules, num_outputs, .. } = node.attributes;
-    let is_of_18 = rules == Rules::Onnx(18) || rules == Rules::AnySplit && num_outputs != 0;
-    if is_of_18 || node.list().is_ok_and(|list| list.is_some()) {
+    if let Some(pieces) = pieces {
         assert_eq!((status, count), (libsplit_status::OK, pieces.len()), "{node:?}");
-    } else {
-        assert_eq!(status, libsplit_status::ERROR_NUM_OUTPUTS, "{node:?}");
     }
 }
 

@@ -3,7 +3,7 @@
 //! must not look there.
 
 use crate::rules::{
-    Ask, Lengths, Values, ONNX_SPLIT, OPENVINO_SPLIT, SPLIT_TO_SEQUENCE, VARIADIC_SPLIT,
+    Ask, Lengths, Values, ONNX_SPLIT, OPENVINO_SPLIT, SPLIT_TO_SEQUENCE, VARIADIC_SPLIT, VERSIONS,
 };
 use crate::script::{self, wild, Script};
 use crate::tensor::{bits_of, packed_strides, Tensor};
@@ -285,11 +285,11 @@ fn operator(script: &Script) -> (i64, i32) {
         return (script.op, script.opset as i32);
     }
     let op = 1 + script.op.rem_euclid(4);
-    let opsets: &[i32] = match op {
-        ONNX_SPLIT => &[18, 1, 2, 9, 11, 13, 18, 25],
-        SPLIT_TO_SEQUENCE => &[11, 23, 24, 25],
-        _ => &[0, 1],
-    };
+    let versions = VERSIONS.iter().filter(|(of, ..)| *of == op).map(|(_, since, _)| *since as i32);
+    // Opsets between versions mean the older one, and 0 means 1 in OpenVINO.
+    let is_onnx = op == ONNX_SPLIT || op == SPLIT_TO_SEQUENCE;
+    let opsets: Vec<_> =
+        versions.flat_map(|since| [since, if is_onnx { since + 1 } else { 0 }]).collect();
     (op, opsets[script.opset.rem_euclid(opsets.len() as i64) as usize])
 }
 

@@ -58,18 +58,28 @@ pub struct Answer {
     pub known: bool,
 }
 
+/// The versions, each with its operator, the opset that introduced it, and how many element types it takes.
+pub const VERSIONS: [(i64, i64, i64); 9] = [
+    (ONNX_SPLIT, 1, 15),
+    (ONNX_SPLIT, 2, 15),
+    (ONNX_SPLIT, 11, 15),
+    (ONNX_SPLIT, 13, 16),
+    (ONNX_SPLIT, 18, 16),
+    (SPLIT_TO_SEQUENCE, 11, 15),
+    (SPLIT_TO_SEQUENCE, 24, 16),
+    (VARIADIC_SPLIT, 1, 26),
+    (OPENVINO_SPLIT, 1, 26),
+];
+const _: () = assert!(VERSIONS.len() == libsplit::Operator::ALL.len(), "VERSIONS lacks a version");
+
 /// The operator's version, and how many element types it takes.
-fn version(op: i64, opset: i64) -> Option<(i64, i64)> {
-    match (op, opset) {
-        (ONNX_SPLIT, 18..) => Some((18, 16)),
-        (ONNX_SPLIT, 13..) => Some((13, 16)),
-        (ONNX_SPLIT, 2..) => Some((2, 15)),
-        (ONNX_SPLIT, 1) => Some((1, 15)),
-        (SPLIT_TO_SEQUENCE, 24..) => Some((24, 16)),
-        (SPLIT_TO_SEQUENCE, 11..) => Some((11, 15)),
-        (VARIADIC_SPLIT | OPENVINO_SPLIT, 0 | 1) => Some((1, 26)),
-        _ => None,
-    }
+pub fn version(op: i64, opset: i64) -> Option<(i64, i64)> {
+    let governs = |since: i64| match op {
+        ONNX_SPLIT | SPLIT_TO_SEQUENCE => since <= opset,
+        _ => since == opset || (since, opset) == (1, 0),
+    };
+    let newest = VERSIONS.iter().rev().find(|(of, since, _)| *of == op && governs(*since));
+    newest.map(|(_, since, types)| (*since, *types))
 }
 
 fn is_integer(dtype: i64) -> bool {
@@ -139,7 +149,7 @@ fn without_lengths(ask: &Ask, version: i64, extent: Option<i128>) -> Pieces {
             let Some(extent) = extent else { return unknown(count, -1) };
             let size = (extent + count - 1) / count;
             let last = extent - (count - 1) * size;
-            let may_be_uneven = ask.op == ONNX_SPLIT && version == 18;
+            let may_be_uneven = ask.op == ONNX_SPLIT && version >= 18;
             must(extent % count == 0 || may_be_uneven && (last >= 0 || ask.flags & 1 == 1))?;
             pieces_of(size, count, extent)
         }
@@ -151,7 +161,7 @@ fn with_lengths(ask: &Ask, version: i64, lengths: &Lengths, extent: Option<i128>
     must(match ask.op {
         ONNX_SPLIT => {
             let has_type = lengths.dtype == 7 || version == 1 && lengths.dtype == ask.dtype;
-            has_type && lengths.len != Some(0) && (version != 18 || ask.num_outputs == 0)
+            has_type && lengths.len != Some(0) && (version < 18 || ask.num_outputs == 0)
         }
         SPLIT_TO_SEQUENCE => matches!(lengths.dtype, 6 | 7),
         VARIADIC_SPLIT => is_integer(lengths.dtype),

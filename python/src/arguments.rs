@@ -231,10 +231,10 @@ pub struct Operator(pub Rule);
 impl Operator {
     /// ONNX Split: equal parts, or pieces with the lengths in ``split``.
     ///
-    /// The newest version that is not above ``opset``, the model's opset import, applies: 1, 2, 11,
-    /// 13 or 18. Before 18, ``num_outputs`` is the number of outputs of the node. In 18 the last
-    /// piece may be smaller; if its length would be below 0, ``clamp_uneven`` shortens other pieces
-    /// too instead of raising an error.
+    /// The newest version that is not above ``opset``, the model's opset import, applies. Before
+    /// version 18, ``num_outputs`` is the number of outputs of the node. From 18 on the last piece
+    /// may be smaller; if its length would be below 0, ``clamp_uneven`` shortens other pieces too
+    /// instead of raising an error.
     #[staticmethod]
     #[pyo3(signature = (split=None, *, axis=0, num_outputs=None, opset=18, clamp_uneven=false))]
     pub fn onnx_split(

@@ -5,8 +5,8 @@
 
 use super::reads::Reads;
 use super::types::{
-    libsplit_dtype, libsplit_error, libsplit_executor, libsplit_op, libsplit_params,
-    libsplit_tensor, LIBSPLIT_FLAG_CLAMP_UNEVEN,
+    libsplit_dtype, libsplit_error, libsplit_executor, libsplit_params, libsplit_tensor,
+    LIBSPLIT_FLAG_CLAMP_UNEVEN,
 };
 use crate::dtype::DType;
 use crate::error::{number, Error};
@@ -56,7 +56,7 @@ impl<'a> ParsedCall<'a> {
         // SAFETY: promise 1.
         unsafe {
             let (given, params_bytes) = versioned(params, Argument::Params, FIRST_PARAMS)?;
-            let operator = operator(&given)?;
+            let operator = Operator::governing(given.op, given.opset)?;
             check_flags(Argument::Params, given.flags, LIBSPLIT_FLAG_CLAMP_UNEVEN)?;
             let described = &*checked(input, Argument::Input)?;
             let input = tensor_of(described, !may_be_unknown, Argument::Input)?;
@@ -86,26 +86,6 @@ impl<'a> ParsedCall<'a> {
             }
             let pieces = request.pieces(input.dtype, geometry.extent)?;
             Ok(room.write(Self { input, geometry, pieces, reads }))
-        }
-    }
-}
-
-/// Returns the operator version that governs.
-fn operator(params: &libsplit_params) -> Result<Operator, Error> {
-    let openvino = |operator, name| match params.opset {
-        0 | 1 => Ok(operator),
-        opset => Err(Error::OpenVinoOpset { operator: name, expected: 1, actual: opset.into() }),
-    };
-    match params.op {
-        libsplit_op::ONNX_SPLIT => Operator::onnx_split(params.opset),
-        libsplit_op::ONNX_SPLIT_TO_SEQUENCE => Operator::onnx_split_to_sequence(params.opset),
-        libsplit_op::OPENVINO_VARIADIC_SPLIT => {
-            openvino(Operator::VariadicSplit1, "OpenVINO VariadicSplit")
-        }
-        libsplit_op::OPENVINO_SPLIT => openvino(Operator::OpenVinoSplit1, "OpenVINO Split"),
-        libsplit_op(actual) => {
-            let expected = libsplit_op::OPENVINO_SPLIT.0.into();
-            Err(Error::OperatorUnknown { expected, actual: actual.into() })
         }
     }
 }

@@ -26,7 +26,9 @@ pub(super) fn pieces<'a>(
         (0, EqualParts::AsManyAsOutputs, None) => {
             return Err(Error::NumOutputsUnknown { operator })
         }
-        (actual, _, _) => return Err(Error::NumOutputsNegative { expected: 1, actual }),
+        (actual @ 0, EqualParts::Exact, _) | (actual @ ..0, _, _) => {
+            return Err(Error::NumOutputsNegative { expected: 1, actual });
+        }
     };
     if count > MAX_OUTPUTS {
         let (argument, actual) = match request.outputs {

@@ -10,7 +10,8 @@ pub(crate) mod split_to_sequence;
 use crate::dtype::DType;
 use crate::error::Error;
 use crate::lengths::Lengths;
-use crate::operator::{EqualParts, Operator, Rules};
+use crate::operator::EqualParts::{AsManyAsOutputs, Exact, LastSmaller};
+use crate::operator::{Operator, Rules};
 use crate::pieces::Pieces;
 use crate::shape::DIM_UNKNOWN;
 
@@ -37,38 +38,34 @@ pub(crate) const MAX_OUTPUTS: i64 = i32::MAX as i64;
 impl<'a> Request<'a> {
     /// Makes the pieces of an axis. Checks the lengths, or the number of parts.
     pub(crate) fn pieces(&self, dtype: DType, extent: i64) -> Result<Pieces<'a>, Error> {
-        let (operator, rules, lengths) =
-            (self.operator, self.operator.rules(), self.lengths.as_ref());
-        if let Some(lengths) = lengths {
-            match rules {
-                Rules::Parts => return Err(Error::LengthsRefused { operator }),
-                Rules::Split(EqualParts::LastSmaller) if self.num_outputs != 0 => {
-                    let actual = self.num_outputs;
-                    return Err(Error::LengthsAndNumOutputs { operator, expected: 0, actual });
-                }
-                Rules::Split(_) | Rules::Sequence | Rules::Variadic => {
-                    let (is_taken, expected) = operator.takes_lengths(lengths.dtype, dtype);
-                    if !is_taken && !lengths.are_rust_integers {
-                        let actual = lengths.dtype;
-                        return Err(Error::LengthsDType { operator, actual, expected });
-                    }
-                }
+        let (operator, rules) = (self.operator, self.operator.rules());
+        let Some(lengths) = &self.lengths else {
+            return match rules {
+                Rules::Split(equal) => equal_parts::pieces(self, equal, extent),
+                Rules::Sequence => split_to_sequence::chunks(self, None, extent),
+                Rules::Variadic => Err(Error::LengthsAbsent { operator }),
+            };
+        };
+        let takes_rest = match rules {
+            Rules::Split(Exact) => return Err(Error::LengthsRefused { operator }),
+            Rules::Split(LastSmaller) if self.num_outputs != 0 => {
+                let actual = self.num_outputs;
+                return Err(Error::LengthsAndNumOutputs { operator, expected: 0, actual });
             }
-            if lengths.len() == Some(0) && matches!(rules, Rules::Split(_)) {
-                return Err(Error::NoLengths { expected: 1, actual: 0 });
-            }
-            if lengths.len().is_some() || rules != Rules::Sequence {
-                let takes_rest = rules == Rules::Variadic;
-                return lengths_list::pieces(self, lengths, extent, takes_rest);
+            Rules::Split(AsManyAsOutputs | LastSmaller) | Rules::Sequence => false,
+            Rules::Variadic => true,
+        };
+        let (is_taken, expected) = operator.takes_lengths(lengths.dtype, dtype);
+        if !is_taken && !lengths.are_rust_integers {
+            return Err(Error::LengthsDType { operator, actual: lengths.dtype, expected });
+        }
+        match (rules, lengths.len()) {
+            (Rules::Split(_), Some(0)) => Err(Error::NoLengths { expected: 1, actual: 0 }),
+            (Rules::Sequence, None) => split_to_sequence::chunks(self, Some(lengths), extent),
+            (Rules::Split(_) | Rules::Sequence | Rules::Variadic, _) => {
+                lengths_list::pieces(self, lengths, extent, takes_rest)
             }
         }
-        let equal = match rules {
-            Rules::Split(equal) => equal,
-            Rules::Parts => EqualParts::Exact,
-            Rules::Sequence => return split_to_sequence::chunks(self, lengths, extent),
-            Rules::Variadic => return Err(Error::LengthsAbsent { operator }),
-        };
-        equal_parts::pieces(self, equal, extent)
     }
 
     /// Checks that the number of outputs that were given, and `num_outputs` if there is one, agree with `count`. This

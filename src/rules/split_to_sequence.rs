@@ -1,4 +1,4 @@
-//! ONNX SplitToSequence, versions 11 and 24.
+//! ONNX SplitToSequence.
 //!
 //! The rank of the lengths decides. A scalar is the length of every piece, except that the last may be smaller. A list
 //! has one entry for each piece. Without lengths every piece has length 1, and may lose the axis ([`drops_axis`]).
@@ -52,5 +52,8 @@ fn count_given(request: &Request<'_>, argument: Argument) -> Result<i64, Error> 
 
 /// Returns whether the pieces lose the axis: `keepdims` counts only if lengths are absent.
 pub(crate) fn drops_axis(operator: Operator, keepdims: bool, has_lengths: bool) -> bool {
-    operator.rules() == Rules::Sequence && !has_lengths && !keepdims
+    match operator.rules() {
+        Rules::Sequence => !has_lengths && !keepdims,
+        Rules::Split(_) | Rules::Variadic => false,
+    }
 }

@@ -53,19 +53,18 @@ impl Attributes {
 
     /// The parameters of a run with these lengths.
     pub fn params(&self, lengths: Option<&libsplit_tensor>) -> libsplit_params {
-        let opset = match self.rules {
-            Rules::Onnx(version) => version,
+        let (op, opset) = match self.rules {
+            Rules::Onnx(version) => (libsplit_op::ONNX_SPLIT, version),
             // Before version 18, equal parts are equal.
-            Rules::AnySplit if lengths.is_none() && self.num_outputs == 0 => 13,
-            Rules::AnySplit => 18,
-            Rules::VariadicSplit => 0,
+            Rules::AnySplit if lengths.is_none() && self.num_outputs == 0 => {
+                (libsplit_op::ONNX_SPLIT, 13)
+            }
+            Rules::AnySplit => (libsplit_op::ONNX_SPLIT, 18),
+            Rules::VariadicSplit => (libsplit_op::OPENVINO_VARIADIC_SPLIT, 1),
         };
         libsplit_params {
             struct_size: size_of::<libsplit_params>(),
-            op: match self.rules {
-                Rules::VariadicSplit => libsplit_op::OPENVINO_VARIADIC_SPLIT,
-                _ => libsplit_op::ONNX_SPLIT,
-            },
+            op,
             opset,
             axis: self.axis,
             split: lengths.map_or(ptr::null(), ptr::from_ref),
@@ -73,8 +72,7 @@ impl Attributes {
                 // Both are refused by libsplit.
                 Some(_) => self.num_outputs,
                 // As ONNX Runtime does: what counts is how many outputs the node has.
-                None if opset >= 18 => self.outputs.try_into().unwrap_or(i64::MAX),
-                None => 0,
+                None => self.outputs.try_into().unwrap_or(i64::MAX),
             },
             keepdims: 1,
             flags: 0,

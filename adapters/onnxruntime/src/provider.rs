@@ -11,6 +11,7 @@ use crate::ort::{guard, ort_call, text, Error, Ort};
 use crate::params::Rules;
 use core::ffi::{c_char, c_void, CStr};
 use core::ptr;
+use libsplit::Operator;
 use ort_sys::{
     OrtEpDevice, OrtGraph, OrtHardwareDevice, OrtHardwareDeviceType, OrtKernelContext,
     OrtKernelInfo, OrtKeyValuePairs, OrtLogger, OrtSessionOptions, OrtStatusPtr,
@@ -25,8 +26,11 @@ const PACKAGE_VERSION: &CStr =
         Err(_) => c"",
     };
 
-/// The versions of ONNX Split. A version that ONNX may add is left to ONNX Runtime.
-const SPLIT_VERSIONS: [i32; 5] = [1, 2, 11, 13, 18];
+/// The versions of ONNX Split that libsplit knows, which are the opsets at which another one begins to govern. A version
+/// that ONNX may add is left to ONNX Runtime.
+fn split_versions() -> impl Iterator<Item = i32> {
+    (1..100).filter(|opset| Operator::onnx_split(*opset) != Operator::onnx_split(opset - 1))
+}
 
 /// The types that both ONNX Runtime and the schema of Split have, by ONNX's numbers: the 14 from float to
 /// bfloat16 except the complex ones.
@@ -109,7 +113,7 @@ impl Registry {
         // SAFETY: it has an address to write to.
         ort.check(unsafe { (api.create_kernel_registry)(&raw mut registry) })?;
         let registry = Self { api, kernels: registry, ort: Box::new(ort) };
-        for version in SPLIT_VERSIONS {
+        for version in split_versions() {
             let def = KernelDef::new(ort, api, version)?;
             def.read_back(ort, version)?;
             let state = (&raw const *registry.ort).cast_mut().cast();

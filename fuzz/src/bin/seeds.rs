@@ -1,7 +1,9 @@
 //! Writes the seeds: ONNX's cases as scripts, and a few calls of every other kind. Run it in
 //! `fuzz/`.
 
-use libsplit_fuzz::rules::{ONNX_SPLIT, OPENVINO_SPLIT, SPLIT_TO_SEQUENCE, VARIADIC_SPLIT};
+use libsplit_fuzz::rules::{
+    ONNX_SPLIT, OPENVINO_SPLIT, SPLIT_TO_SEQUENCE, VARIADIC_SPLIT, VERSIONS,
+};
 use libsplit_fuzz::script::{wild, Script, Tensor};
 use serde_json::Value;
 use std::fs;
@@ -104,10 +106,11 @@ fn made_up() -> Vec<(String, Script)> {
 /// `num_outputs` and without.
 fn nodes() -> Vec<(String, Script)> {
     const CUSTOM: [(&str, i64); 2] = [("Split", 2), ("VariadicSplit", 3)];
-    let versions = [1, 2, 11, 13, 18].map(|version| (format!("Split-{version}"), 1, version));
+    let versions = VERSIONS.into_iter().filter(|(op, ..)| *op == ONNX_SPLIT);
+    let versions = versions.map(|(_, version, _)| (format!("Split-{version}"), 1, version));
     let custom = CUSTOM.map(|(name, op)| (format!("libsplit.{name}"), op, 0));
     let mut all = vec![];
-    for (name, op, opset) in versions.into_iter().chain(custom) {
+    for (name, op, opset) in versions.chain(custom) {
         for (variant, way) in [0, 1, 2, 3, 4, 5, 0, 1].into_iter().enumerate() {
             let mut script = Script {
                 op,
