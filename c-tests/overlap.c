@@ -404,6 +404,78 @@ static void test_a_million_shuffled_outputs(void) {
     free_rows(&rows);
 }
 
+/* A canvas of 1,000 rows of 1,000 tiles, of widths that differ from row to row. */
+static void test_a_million_shuffled_tiles(void) {
+    enum { ACROSS = 1000, TILES = ACROSS * ACROSS, HIGH = 2, WIDE = 6, PITCH = ACROSS * WIDE };
+    int64_t strides[2] = {PITCH, 1}, (*shapes)[2] = allocate(TILES * sizeof *shapes);
+    int64_t *lengths = allocate(TILES * sizeof *lengths), count = TILES, width = 0;
+    unsigned char *source = allocate((size_t)HIGH * WIDE * TILES);
+    unsigned char *canvas = allocate((size_t)HIGH * WIDE * TILES);
+    libsplit_tensor *outputs = allocate(TILES * sizeof *outputs);
+    for (size_t i = 0; i < (size_t)HIGH * WIDE * TILES; i++)
+        source[i] = (unsigned char)(i * 7 + i / 256);
+    uint64_t seed = 5;
+    for (size_t row = 0; row < ACROSS; row++) {
+        int64_t end = 0;
+        for (size_t column = 0; column < ACROSS; column++) {
+            size_t i = out_of_order(row * ACROSS + column, TILES);
+            lengths[i] = random_in(&seed, 1, WIDE);
+            shapes[i][0] = HIGH, shapes[i][1] = lengths[i];
+            outputs[i] =
+                packed(LIBSPLIT_DTYPE_UINT8, canvas + row * HIGH * PITCH + end, 2, shapes[i]);
+            outputs[i].strides = strides;
+            width += lengths[i], end += lengths[i];
+        }
+    }
+    int64_t shape[2] = {HIGH, width};
+    libsplit_tensor input = packed(LIBSPLIT_DTYPE_UINT8, source, 2, shape);
+    libsplit_tensor split = packed(LIBSPLIT_DTYPE_INT64, lengths, 1, &count);
+    libsplit_params params = LIBSPLIT_PARAMS_INIT(LIBSPLIT_OP_OPENVINO_VARIADIC_SPLIT, 1);
+    params.axis = 1;
+    params.split = &split;
+    CHECK_CASE("1,000,000 shuffled tiles");
+    CHECK_OK(libsplit_copy(&input, &params, outputs, TILES, NULL, NULL));
+    int wrong = 0;
+    int64_t at = 0;
+    for (size_t i = 0; i < TILES; at += lengths[i++])
+        for (int64_t row = 0; row < HIGH; row++)
+            wrong += memcmp((char *)outputs[i].data + row * PITCH, source + row * width + at,
+                            (size_t)lengths[i]) != 0;
+    CHECK_EQ_INT(wrong, 0);
+    free(shapes);
+    free(lengths);
+    free(source);
+    free(canvas);
+    free(outputs);
+}
+
+/* Some 60 outputs reach over each address, all apart, but no boxes of one tensor. There is no
+ * memory at their addresses. */
+static void test_comparing_all_pairs_would_take_too_long(void) {
+    enum { OUTPUTS = 400000, STEP = 16, OPEN = 60 };
+    int64_t (*strides)[2] = allocate(OUTPUTS * sizeof *strides);
+    int64_t shape[2] = {OUTPUTS, 2}, out_shape[2] = {1, 2};
+    libsplit_tensor *outputs = allocate(OUTPUTS * sizeof *outputs);
+    unsigned char *source = allocate(2 * OUTPUTS);
+    for (size_t i = 0; i < OUTPUTS; i++) {
+        strides[i][0] = 1, strides[i][1] = (int64_t)(STEP * (OPEN + i % 2));
+        uintptr_t address = ((uintptr_t)1 << (sizeof(void *) * 8 - 2)) + i * STEP + i % STEP;
+        outputs[i] = packed(LIBSPLIT_DTYPE_UINT8, (void *)address, 2, out_shape);
+        outputs[i].strides = strides[i];
+    }
+    libsplit_tensor input = packed(LIBSPLIT_DTYPE_UINT8, source, 2, shape);
+    libsplit_params params = LIBSPLIT_PARAMS_INIT(LIBSPLIT_OP_OPENVINO_SPLIT, 1);
+    params.num_outputs = OUTPUTS;
+    libsplit_error error = LIBSPLIT_ERROR_INIT;
+    CHECK_CASE("%d outputs in each other's gaps", OUTPUTS);
+    CHECK_STATUS(libsplit_copy(&input, &params, outputs, OUTPUTS, NULL, &error),
+                 LIBSPLIT_STATUS_ERROR_OVERLAP);
+    CHECK(strstr(error.message, "could not be shown apart") != NULL);
+    free(strides);
+    free(outputs);
+    free(source);
+}
+
 /* The outputs are matrices of two columns each: every other byte of a matrix is an output's. */
 static void check_interleaved_pairs(size_t matrices, size_t (*place)(size_t, size_t)) {
     size_t count = 2 * matrices;
@@ -656,6 +728,31 @@ static void test_outputs_in_the_gaps_of_the_input(void) {
     CHECK_EQ_STR(overlapped, "ab..cd..ef..");
 }
 
+/* Each row of the input's 4-bit elements ends inside of a byte, and lies in bytes of its own. No
+ * byte of an output in the gap between them is the input's, and the message must not say so. */
+static void test_outputs_in_the_gaps_of_a_sub_byte_input(void) {
+    unsigned char memory[8] = {0x21, 0xA5, 0xA5, 0xA5, 0x43, 0xA5, 0xA5, 0xA5};
+    int64_t shape[2] = {2, 2}, strides[2] = {8, 1}, out_shape[2] = {1, 2};
+    libsplit_tensor input = packed(LIBSPLIT_DTYPE_UINT4, memory, 2, shape), outputs[2];
+    input.strides = strides;
+    for (int i = 0; i < 2; i++)
+        outputs[i] = packed(LIBSPLIT_DTYPE_UINT4, memory + 2 + 3 * i, 2, out_shape);
+    libsplit_params params = LIBSPLIT_PARAMS_INIT(LIBSPLIT_OP_OPENVINO_SPLIT, 1);
+    params.num_outputs = 2;
+    libsplit_error error = LIBSPLIT_ERROR_INIT;
+    CHECK_CASE("an output in the gaps of a 4-bit input");
+    CHECK_STATUS(libsplit_copy(&input, &params, outputs, 2, NULL, &error),
+                 LIBSPLIT_STATUS_ERROR_OVERLAP);
+    CHECK(strstr(error.message, "could not be shown apart") != NULL);
+    CHECK_EQ_INT(memory[2], 0xA5);
+
+    CHECK_CASE("outputs behind a 4-bit input");
+    outputs[0].data = memory + 6;
+    CHECK_OK(libsplit_copy(&input, &params, outputs, 2, NULL, NULL));
+    CHECK_EQ_INT(memory[6], 0x21);
+    CHECK_EQ_INT(memory[5], 0x43);
+}
+
 /* Outputs that are not written overlap nothing. */
 static void test_empty_and_unwanted_outputs_overlap_nothing(void) {
     char source[] = "abcdef", target[] = "......";
@@ -696,12 +793,15 @@ int main(void) {
     test_all_memory_in_one_heap();
     test_many_outputs_with_shared_strides();
     test_a_million_shuffled_outputs();
+    test_a_million_shuffled_tiles();
+    test_comparing_all_pairs_would_take_too_long();
     test_interleaved_outputs_of_many_matrices();
     test_many_empty_pieces_of_many_matrices();
     test_tiles_of_a_picture();
     test_a_mosaic_of_tiles();
     test_outputs_that_cannot_be_shown_apart();
     test_outputs_in_the_gaps_of_the_input();
+    test_outputs_in_the_gaps_of_a_sub_byte_input();
     test_empty_and_unwanted_outputs_overlap_nothing();
     test_all_outputs_at_one_place();
     CHECK_DONE();

@@ -12,8 +12,7 @@ use crate::copy::{self, Executor};
 use crate::error::{number, Error};
 use crate::geometry::Geometry;
 use crate::overlap::lattice::{meet, Lattice, BUDGET};
-use crate::overlap::{self, first_crossing, first_meeting};
-use crate::overlap::{Clash, Numbered, Spans, Tensors, Trail};
+use crate::overlap::{self, first_crossing, Numbered, Spans, Tensors, Trail};
 use crate::parts::{OutputStrides, Parts, Pointers, Transfer};
 use crate::shape::{self, rank_number, usize_of};
 use crate::span::Span;
@@ -152,11 +151,7 @@ fn check_arrays(
         // Arrays are numbered after the outputs. Most lie elsewhere.
         Some(array) => {
             let span = parse::array_span(outputs, array, rank);
-            if span.is_apart(hull) {
-                Span::default()
-            } else {
-                span
-            }
+            Some(span).filter(|span| !span.is_apart(hull)).unwrap_or_default()
         }
     };
     match first_crossing(count, &Numbered(count.saturating_mul(3), &spans)) {
@@ -325,26 +320,25 @@ fn check_bytes(
     reads: &Reads<'_>,
     array: Span,
 ) -> Result<(), Error> {
-    let mut budget = BUDGET;
+    let (outputs, mut budget, mut found) = (&Outputs::new(transfer), BUDGET, None);
     if !trail.hull.is_apart(input) {
-        check_input(transfer, input, &mut budget)?;
+        found = first_over(outputs, input, &mut budget);
     }
-    let clash = if trail.is_apart {
-        None
-    } else if transfer.output_strides.are_packed() {
-        first_meeting(transfer).map(|(output, other)| Clash { output, other, is_sure: true })
-    } else {
-        overlap::clash(transfer, &mut budget)
-    };
-    if let Some(Clash { output, other, is_sure }) = clash {
-        return Err(overlapping(output, Argument::Output(other), is_sure));
+    if found.is_none() && !trail.is_apart {
+        let clash = overlap::clash(outputs, &mut budget);
+        found = clash.map(|(output, other, is_sure)| (output, Argument::Output(other), is_sure));
     }
-    match reads.first_under(transfer, trail.hull, array) {
+    match found {
+        Some((output, other, true)) => return Err(Error::Overlap { output, other }),
+        Some((output, other, false)) => return Err(Error::NotShownApart { output, other }),
+        None => {}
+    }
+    match reads.first_under(outputs, trail.hull, array) {
         None => Ok(()),
         Some((output, Some(other @ Argument::Lengths)))
             if reads.lengths.intersects(transfer.written(output)) =>
         {
-            Err(overlapping(output, other, true))
+            Err(Error::Overlap { output, other })
         }
         Some((output, owner)) => {
             let other = owner.unwrap_or(Argument::Outputs);
@@ -353,57 +347,69 @@ fn check_bytes(
     }
 }
 
-fn overlapping(output: usize, other: Argument, is_sure: bool) -> Error {
-    if is_sure {
-        Error::Overlap { output, other }
-    } else {
-        Error::NotShownApart { output, other }
-    }
-}
-
-/// Checks that no output overlaps elements of the input.
+/// Returns the first output that overlaps elements of the input, or may do so, and whether it certainly does.
 #[inline(never)] // for its stack
-fn check_input(transfer: &Transfer<'_>, input: Span, budget: &mut usize) -> Result<(), Error> {
-    let geometry = &transfer.geometry;
-    let lattice = match transfer.strides {
-        Some(strides) if !geometry.dtype.is_sub_byte() => {
+fn first_over(
+    outputs: &Outputs<'_>,
+    input: Span,
+    budget: &mut usize,
+) -> Option<(usize, Argument, bool)> {
+    let geometry = outputs.transfer.geometry;
+    let lattice = match outputs.transfer.strides {
+        Some(strides) => {
             let mut dims = geometry.shape.iter().copied().zip(strides.iter().copied());
             Lattice::strided(input, (geometry.dtype.bits() / 8).into(), &mut dims)
         }
-        _ => Lattice::whole(input),
+        None => Lattice::whole(input),
     };
-    let count = transfer.parts.count();
-    for output in (0..count).filter(|output| transfer.written(*output).intersects(input)) {
-        let answer = meet(&transfer.lattice(output), &lattice, budget);
-        if answer != Some(false) {
-            return Err(overlapping(output, Argument::Input, answer.is_some()));
-        }
-    }
-    Ok(())
+    (0..outputs.len()).filter(|output| outputs.span(*output).intersects(input)).find_map(|output| {
+        let answer = meet(&outputs.lattice(output), &lattice, budget);
+        (answer != Some(false)).then_some((output, Argument::Input, answer.is_some()))
+    })
 }
 
-impl Spans for Transfer<'_> {
+/// The outputs of a copy.
+struct Outputs<'a> {
+    transfer: &'a Transfer<'a>,
+    /// Whether each begins with its first element, so that most need no closer look.
+    are_upward: bool,
+}
+
+impl<'a> Outputs<'a> {
+    fn new(transfer: &'a Transfer<'a>) -> Self {
+        let Parts { targets, .. } = transfer.parts;
+        let is_upward = |index| {
+            let span = transfer.written(index);
+            span.is_empty() || span.start == targets.get(index) as usize
+        };
+        let are_packed = transfer.output_strides.are_packed();
+        Self { transfer, are_upward: are_packed || (0..transfer.parts.count()).all(is_upward) }
+    }
+}
+
+impl Spans for Outputs<'_> {
     fn len(&self) -> usize {
-        self.parts.count()
+        self.transfer.parts.count()
     }
 
     fn span(&self, index: usize) -> Span {
-        self.written(index)
+        self.transfer.written(index)
     }
 
     fn start(&self, index: usize) -> usize {
-        if self.output_strides.are_packed() {
-            // They begin at their addresses, so most need no closer look.
-            return self.parts.targets.get(index) as usize;
+        if self.are_upward {
+            self.transfer.parts.targets.get(index) as usize
+        } else {
+            self.span(index).start
         }
-        self.written(index).start
     }
 }
 
-impl Tensors for Transfer<'_> {
+impl Tensors for Outputs<'_> {
     fn lattice(&self, index: usize) -> Lattice {
-        let (span, bits) = (self.written(index), self.geometry.dtype.bits());
-        match self.parts.get(index).as_ref().and_then(|part| self.output_dims(part)) {
+        let Self { transfer, .. } = self;
+        let (span, bits) = (self.span(index), transfer.geometry.dtype.bits());
+        match transfer.parts.get(index).as_ref().and_then(|part| transfer.output_dims(part)) {
             Some(mut dims) => Lattice::strided(span, (bits / 8).into(), &mut dims),
             None => Lattice::whole(span),
         }

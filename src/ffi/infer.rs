@@ -7,7 +7,7 @@ use super::parse::{self, array_span, arrays, checked, checked_field, is_unwanted
 use super::types::{libsplit_dtype, libsplit_error, libsplit_params, libsplit_tensor};
 use crate::error::{number, Error};
 use crate::geometry::{Geometry, Place};
-use crate::overlap::{first_meeting, Numbered, Spans};
+use crate::overlap::{first_meeting, Numbered};
 use crate::pieces::Piece;
 use crate::shape::{bytes_of_bits, rank_number, usize_of, DIM_UNKNOWN};
 use crate::span::Span;
@@ -256,7 +256,7 @@ fn check_closely(
         let descriptor = || outputs.iter().position(lies_over).map(Argument::Output);
         return clash(at, owner.or_else(descriptor).unwrap_or(Argument::Outputs));
     }
-    match first_meeting::<dyn Spans>(&spans) {
+    match first_meeting(&spans) {
         None => Ok(()),
         Some((at, other)) => clash(at, Argument::Output(other / 2)),
     }

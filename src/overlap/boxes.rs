@@ -11,19 +11,23 @@
 use super::lattice::{Lattice, MAX_AXES};
 use super::spans::{filled, Spans};
 use super::Tensors;
-use crate::math::{div, div_rem_signed, gcd};
+use crate::math::{div, div_rem, gcd};
 use crate::shape::usize_of;
 use crate::span::Span;
+use core::ops::Range;
 
 /// Outputs as boxes, each with the span that it has instead of its addresses.
 pub(super) struct Boxes<'a> {
     tensors: &'a dyn Tensors,
+    /// Where the outputs start that are boxes. The others have empty spans.
+    starts: &'a Range<usize>,
     /// An output that has the axes of all of them.
     model: Lattice,
     /// Where the lowest output begins.
     origin: usize,
-    /// The axis on which intervals may begin anywhere, and where the last of them ends.
-    free: usize,
+    /// The number of axes down to the one on which intervals may begin anywhere; 0 if there is no such axis.
+    depth: usize,
+    /// Where the last interval on that axis ends.
     end: usize,
     /// What all addresses without steps along that axis are multiples of.
     unit: usize,
@@ -32,61 +36,55 @@ pub(super) struct Boxes<'a> {
 impl<'a> Boxes<'a> {
     /// Returns outputs as boxes, if they are boxes and lie in cells.
     #[inline(never)] // for its stack
-    pub(super) fn new(tensors: &'a dyn Tensors) -> Option<Self> {
-        let (mut hull, mut unit, mut longest) = (Span::NOWHERE, 0, (0, 0));
-        for (at, span) in filled(tensors) {
-            if !hull.is_empty() {
-                unit = gcd(hull.start.abs_diff(span.start), unit);
-            }
+    pub(super) fn new(tensors: &'a dyn Tensors, starts: &'a Range<usize>) -> Option<Self> {
+        let (mut hull, mut longest) = (Span::NOWHERE, (0, 0));
+        for (at, span) in filled(tensors, starts) {
             hull = hull.hull(span);
             longest = longest.max((span.len(), at));
         }
-        if hull.is_empty() {
-            return None;
-        }
         let (model, origin) = (tensors.lattice(longest.1), hull.start);
-        let mut boxes = Self { tensors, model, origin, free: MAX_AXES, end: 1, unit };
-        // For each axis, the greatest common divisor of all distances, the longest interval, and where the last ends.
+        // For each axis, the greatest common divisor of all starts, the longest interval, and where the last ends.
         let mut axes = [(0, 0, 0); MAX_AXES];
-        for at in 0..tensors.len() {
-            boxes.intervals(at, &mut |axis, _, Span { start, end }| {
-                if let Some((cell, longest, last)) = axes.get_mut(axis) {
-                    *cell = gcd(start, *cell);
-                    *longest = (end - start).max(*longest);
-                    *last = end.max(*last);
-                }
-            })?;
+        let is_box = |span: Span| !span.is_empty() && starts.contains(&span.start);
+        let lattices = (0..tensors.len()).map(|at| tensors.lattice(at));
+        for lattice in lattices.filter(|lattice| is_box(lattice.span)) {
+            let mut own = lattice.axes().peekable();
+            let (mut rest, mut reach) = (lattice.span.start - origin, lattice.span.len() - 1);
+            for (axis, (cell, longest, end)) in model.axes().zip(&mut axes) {
+                let steps = own.next_if(|own| own.stride == axis.stride).map_or(0, |own| own.high);
+                let (steps, stride) = (usize_of(steps), usize_of(axis.stride));
+                let (start, below) = div_rem(rest, stride);
+                *cell = gcd(start, *cell);
+                *longest = (*longest).max(steps + 1);
+                *end = (*end).max(start + steps + 1);
+                (rest, reach) = (below, reach - steps * stride);
+                // It must not reach beyond the next longer stride, nor have an axis of its own.
+                (rest + reach < stride).then_some(())?;
+            }
+            (own.next().is_none() && lattice.is_exact && model.is_exact).then_some(())?;
         }
-        let is_free = |(cell, longest, _): &(usize, usize, usize)| *cell > 0 && longest > cell;
-        let mut free = axes.iter().enumerate().filter(|(_, axis)| is_free(axis));
-        if let Some((axis, (.., end))) = free.next() {
-            (boxes.free, boxes.end, boxes.unit) = (axis, *end, 1);
+        let mut boxes = Self { tensors, starts, model, origin, depth: 0, end: 1, unit: 0 };
+        for ((at, axis), (cell, longest, end)) in model.axes().enumerate().zip(axes) {
+            if cell == 0 || longest <= cell {
+                boxes.unit = gcd(cell * usize_of(axis.stride), boxes.unit);
+            } else if boxes.depth == 0 {
+                (boxes.depth, boxes.end) = (at + 1, end);
+            } else {
+                return None;
+            }
         }
-        let fits = hull.len().checked_mul(boxes.end).is_some();
-        (fits && free.next().is_none()).then_some(boxes)
+        (div(hull.len(), boxes.unit) + 1).checked_mul(boxes.end).is_some().then_some(boxes)
     }
 
-    /// Calls `see` with the number of each axis, its stride, and the interval of an output on it, counted from the
-    /// lowest output; there are none if it is empty. Returns `None` if the output is no box: it has an axis of its own,
-    /// or reaches beyond the next longer stride.
-    fn intervals(&self, at: usize, see: &mut dyn FnMut(usize, usize, Span)) -> Option<()> {
-        let lattice = self.tensors.lattice(at);
-        if lattice.span.is_empty() {
-            return Some(());
+    /// Returns where the span of an output begins that begins at this address.
+    fn start_of(&self, address: usize) -> usize {
+        let distance = address.wrapping_sub(self.origin);
+        let (mut steps, mut rest, mut along) = (0, distance, 0);
+        for axis in self.model.axes().take(self.depth) {
+            (steps, rest) = div_rem(rest, usize_of(axis.stride));
+            along = steps * usize_of(axis.stride);
         }
-        let mut own = lattice.axes().peekable();
-        let mut rest = i64::try_from(lattice.span.start.checked_sub(self.origin)?).ok()?;
-        let mut reach = i64::try_from(lattice.span.len() - 1).ok()?;
-        for (at, axis) in self.model.axes().enumerate() {
-            let steps = own.next_if(|own| own.stride == axis.stride).map_or(0, |own| own.high);
-            let (start, below) = div_rem_signed(rest, axis.stride);
-            let interval = Span { start: usize_of(start), end: usize_of(start + steps + 1) };
-            see(at, usize_of(axis.stride), interval);
-            rest = below;
-            reach -= steps * axis.stride;
-            (rest + reach < axis.stride).then_some(())?;
-        }
-        (own.next().is_none() && lattice.is_exact && self.model.is_exact).then_some(())
+        div(distance - along, self.unit).wrapping_mul(self.end).wrapping_add(steps)
     }
 }
 
@@ -97,19 +95,19 @@ impl Spans for Boxes<'_> {
 
     fn span(&self, at: usize) -> Span {
         let span = self.tensors.span(at);
-        if span.is_empty() {
-            return span;
+        if span.is_empty() || !self.starts.contains(&span.start) {
+            return Span::default();
         }
-        let (mut address, mut own) = (span.start - self.origin, Span { start: 0, end: 1 });
-        if self.free < MAX_AXES {
-            let _ = self.intervals(at, &mut |axis, stride, interval| {
-                if axis == self.free {
-                    address -= interval.start * stride;
-                    own = interval;
-                }
-            });
+        let (start, mut len) = (self.start_of(span.start), 1);
+        if let Some(free) = self.depth.checked_sub(1).and_then(|at| self.model.axes().nth(at)) {
+            let lattice = self.tensors.lattice(at);
+            let own = lattice.axes().find(|own| own.stride == free.stride);
+            len += own.map_or(0, |own| usize_of(own.high));
         }
-        let before = div(address, self.unit) * self.end;
-        Span { start: before + own.start, end: before + own.end }
+        Span { start, end: start + len }
+    }
+
+    fn start(&self, at: usize) -> usize {
+        self.start_of(self.tensors.start(at))
     }
 }

@@ -45,7 +45,7 @@ fn insert(axes: &mut Axes, new: Axis) -> bool {
 pub(crate) struct Lattice {
     pub span: Span,
     axes: Axes,
-    /// Whether there was room for all axes.
+    /// Whether there was room for all axes, and no two elements share a byte.
     pub(super) is_exact: bool,
 }
 
@@ -55,14 +55,15 @@ impl Lattice {
         Self::strided(span, number(span.len()), &mut [].into_iter())
     }
 
-    /// Returns the bytes of elements of `size` bytes, with extents and strides in elements. No extent may be 0.
+    /// Returns the bytes of elements of `size` bytes, with extents and strides in elements. No extent may be 0. The size
+    /// is 0 if elements share bytes.
     #[inline(never)] // once in the library
     pub(crate) fn strided(
         span: Span,
         size: i64,
         dims: &mut dyn Iterator<Item = (i64, i64)>,
     ) -> Self {
-        let mut lattice = Self { span, axes: [Axis::default(); MAX_AXES], is_exact: true };
+        let mut lattice = Self { span, axes: [Axis::default(); MAX_AXES], is_exact: size > 0 };
         let mut insert = |stride, count| {
             lattice.is_exact &= insert(&mut lattice.axes, Axis { stride, low: 0, high: count - 1 });
         };
@@ -90,15 +91,16 @@ impl Lattice {
     }
 }
 
-/// The most steps that all searches of one call take together.
-pub(crate) const BUDGET: usize = 1 << 22;
+/// What all searches of one call may take together, in steps: a second or so.
+pub(crate) const BUDGET: usize = 1 << 26;
 
-/// Returns whether two tensors have a byte in common; `None` if it takes more than the budget to find out.
+/// What it takes to begin a search, beside a step for each axis, or to look at an output of a crowd.
+pub(super) const SET_UP: usize = 8;
+
+/// Returns whether two tensors have a byte in common; `None` if the budget does not last, or lattices are not exact.
 #[cold]
 pub(crate) fn meet(a: &Lattice, b: &Lattice, budget: &mut usize) -> Option<bool> {
-    if !a.span.intersects(b.span) {
-        return Some(false);
-    }
+    *budget = budget.checked_sub(SET_UP + a.axes().chain(b.axes()).count())?;
     // Steps in b, and steps back in a.
     let back = a.axes().map(|axis| Axis { low: -axis.high, high: 0, ..*axis });
     let mut axes = [Axis::default(); MAX_AXES];

@@ -2,39 +2,39 @@
 //!
 //! Two tensors or arrays *meet* if they have a byte in common; otherwise they are *apart*. The outputs of a copy must
 //! be apart from each other and from everything that the call reads, and so must the arrays that `infer` and `view`
-//! fill. Outputs may be strided and may come in any order, and there may be up to 2^31 - 1 of them. The library has no
-//! heap and must not sort the caller's arrays. So there are four tests, the cheapest first; each is exact in what it
-//! decides, and leaves everything else to the next one.
+//! fill. Outputs may be strided and may come in any order. The library has no heap and must not sort the caller's
+//! arrays. So there are four tests, the cheapest first; each is right where it decides, and leaves the rest to the next.
 //!
 //! 1. **Order of arrival** ([`Trail`]). The *span* of an output reaches from its lowest byte to its highest. If each
 //!    span lies above or below all those before it, all outputs are apart. This is found while outputs are checked
 //!    one by one; if outputs are in ascending or descending order, nothing more is needed.
-//! 2. **Spans in any order** ([`first_meeting`], [`first_crossing`]). Up to 16 are compared pair by pair. If there are
-//!    more, and they lie close together, they are entered in a map of memory that has a bit for each cell
-//!    ([`grid`]). Otherwise they are visited in the order of their addresses ([`order`]), each of them compared
-//!    with the one that reaches furthest so far. Packed outputs and arrays fill their spans, so this decides.
+//! 2. **Spans in any order** ([`first_meeting`], [`first_crossing`]). If there are more than 16 and they lie close
+//!    together, they are entered in a map of memory that has a bit for each cell ([`spans`]). If they do not, they are
+//!    visited in the order of their addresses ([`order`]), each compared with the one that reaches furthest so far.
 //! 3. **Boxes in one tensor** ([`boxes`]). Strided outputs may lie in each other's gaps: columns of a matrix, tiles of a
 //!    picture, channels of pixels, slices along any axis, with or without padding. Divided by the strides that
 //!    they have in common, addresses are coordinates, in which each output is a box. If the boxes lie in the cells of a
-//!    regular grid, except along one axis, each gets a span, and the second test decides.
-//! 4. **Pairs** ([`lattice`]). Other strided outputs are visited in the order of their addresses, and those whose spans
-//!    meet are compared two at a time, whatever their strides. A strided input is compared with outputs in the same way.
+//!    regular grid, except along one axis, each gets a span, and the second test decides. Packed outputs are such boxes.
+//! 4. **Pairs** ([`lattice`]). Other outputs are visited in the order of their addresses, and those whose spans meet are
+//!    compared two at a time, whatever their strides. If more than 64 reach over one address, all whose spans hang
+//!    together there are a *crowd*. Crowds are not compared in pairs: the third test must decide about each by itself.
+//!
+//! An input is compared with each output whose span meets its own, as in the fourth test.
 //!
 //! # What is refused
 //!
-//! The fourth test gives up where more than 64 spans reach over one address, when all searches of a call together have
-//! taken [`lattice::BUDGET`] steps, and on two tensors of more than 24 different strides, not counting axes that
-//! continue each other. The error then names two outputs that "could not be shown apart". Among layouts that people
-//! use, this can happen to a hundred columns in each of two separate matrices, or to tiles of many sizes in several
-//! rows.
+//! The error names two tensors that "could not be shown apart" if a crowd is not made of boxes in one tensor; if
+//! comparing pairs and finding crowds takes more than [`lattice::BUDGET`] in one call; for two tensors of more than 24
+//! different strides, not counting axes that continue each other; and for an output in the gaps of an input whose
+//! elements share bytes. Among layouts that people use, this can happen to tiles that differ both in height and in width.
 //!
 //! # How much work it is
 //!
-//! Each test looks at every output a few times, except that visiting spans in order takes a pass over all of them for
-//! every 3,000 or so. Spans are visited only if they are in no order and too far apart for the map.
+//! The first three tests look at every output a few times. If there are many, the second takes one more pass over all
+//! of them for about every 4,000 outputs (for every 1,000 if there are up to 16,384), and so does visiting them in the
+//! fourth. The budget limits everything else.
 
 mod boxes;
-mod grid;
 pub(crate) mod lattice;
 mod order;
 mod spans;
@@ -43,9 +43,10 @@ mod tests;
 
 use crate::span::Span;
 use boxes::Boxes;
-use core::ops::ControlFlow;
-use lattice::{meet, Lattice};
+use core::ops::{ControlFlow, Range};
+use lattice::{meet, Lattice, SET_UP};
 use order::in_order;
+use spans::EVERYWHERE;
 pub(crate) use spans::{first_crossing, first_meeting, Numbered, Spans};
 
 /// Watches spans as they come.
@@ -72,51 +73,78 @@ pub(crate) trait Tensors: Spans {
     fn lattice(&self, index: usize) -> Lattice;
 }
 
-/// If more outputs reach over one address, they are not compared.
-const MOST_OPEN: usize = 64;
-
-/// Two outputs that meet, or that could not be shown to be apart.
-pub(crate) struct Clash {
-    pub output: usize,
-    pub other: usize,
-    pub is_sure: bool,
-}
+/// Two outputs that meet or could not be shown apart, the higher number first, and whether they certainly meet.
+pub(crate) type Clash = (usize, usize, bool);
 
 /// Returns two outputs that have a byte in common, if any do, or that could not be shown apart within the budget. They
 /// may be strided.
 #[cold]
 pub(crate) fn clash(tensors: &dyn Tensors, budget: &mut usize) -> Option<Clash> {
-    if let Some(boxes) = Boxes::new(tensors) {
-        let meeting = first_meeting::<dyn Spans>(&boxes);
-        return meeting.map(|(output, other)| Clash { output, other, is_sure: true });
+    first_meeting(tensors)?;
+    // What is left, and if it is a crowd, two outputs of it.
+    let (mut starts, mut crowd) = (EVERYWHERE, None);
+    while !starts.is_empty() {
+        if let Some(boxes) = Boxes::new(tensors, &starts) {
+            if let Some((output, other)) = first_meeting(&boxes) {
+                return Some((output, other, true));
+            }
+            (starts, crowd) = (starts.end..usize::MAX, None);
+        } else if crowd.is_some() {
+            break;
+        } else {
+            let (clash, its_starts) = sweep(tensors, &starts, budget)?;
+            (starts, crowd) = (its_starts, Some(clash));
+        }
     }
-    first_meeting::<dyn Spans>(tensors)?;
-    tangled(tensors, budget)
+    crowd
 }
 
-/// Compares outputs pair by pair: each with those that begin no higher and do not end before it begins.
+/// If more outputs reach over one address, they are a crowd and are not compared pair by pair.
+const MOST_OPEN: usize = 64;
+
+/// Compares outputs pair by pair: each with those that begin no higher and do not end before it begins. Returns two that
+/// meet or could not be shown apart. If they belong to a crowd, also returns where all outputs start that reach over its
+/// memory; those below it have been found to be apart.
 #[inline(never)] // for its stack
-fn tangled(tensors: &dyn Tensors, budget: &mut usize) -> Option<Clash> {
-    let (mut open, mut found) = ([None; MOST_OPEN], None);
-    in_order::<dyn Spans>(tensors, &mut |index| {
+fn sweep(
+    tensors: &dyn Tensors,
+    starts: &Range<usize>,
+    budget: &mut usize,
+) -> Option<(Clash, Range<usize>)> {
+    // Outputs that may reach further: where they end, and their numbers. And the hull of all that hang together.
+    let (mut open, mut hull, mut is_crowded) = ([(0, 0); MOST_OPEN], Span::default(), false);
+    let (mut pair, mut is_sure) = ((tensors.len() - 1, 0), false);
+    let flow = in_order(tensors, starts, &mut |index, span| {
+        if span.start >= hull.end {
+            if is_crowded {
+                return ControlFlow::Break(());
+            }
+            hull = span;
+        }
+        hull = hull.hull(span);
+        if is_crowded {
+            return ControlFlow::Continue(());
+        }
         let lattice = tensors.lattice(index);
-        for slot in &mut open {
-            *slot = slot.filter(|other| tensors.span(*other).end > lattice.span.start);
-            let Some(other) = *slot else { continue };
-            let answer = meet(&lattice, &tensors.lattice(other), budget);
+        for (_, other) in open.iter().filter(|(end, _)| *end > span.start) {
+            let answer = meet(&lattice, &tensors.lattice(*other), budget);
+            pair = (index, *other);
             if answer != Some(false) {
-                found = Some((index, other, answer.is_some()));
+                is_sure = answer.is_some();
                 return ControlFlow::Break(());
             }
         }
-        if let Some(slot) = open.iter_mut().find(|slot| slot.is_none()) {
-            *slot = Some(index);
-            return ControlFlow::Continue(());
+        match open.iter_mut().find(|(end, _)| *end <= span.start) {
+            Some(slot) => *slot = (span.end, index),
+            None => is_crowded = true,
         }
-        let [other, ..] = open;
-        found = other.map(|other| (index, other, false));
-        ControlFlow::Break(())
+        ControlFlow::Continue(())
     });
-    let (one, other, is_sure) = found?;
-    Some(Clash { output: one.max(other), other: one.min(other), is_sure })
+    if flow.is_continue() && !is_crowded {
+        return None;
+    }
+    let clash = (pair.0.max(pair.1), pair.0.min(pair.1), is_sure);
+    let left = budget.checked_sub(tensors.len().saturating_mul(SET_UP)).filter(|_| is_crowded);
+    *budget = left.unwrap_or(0);
+    Some((clash, left.map_or(0..0, |_| hull.start..hull.end)))
 }

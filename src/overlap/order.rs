@@ -5,7 +5,7 @@
 use super::spans::{filled, Spans};
 use crate::math::div;
 use crate::span::Span;
-use core::ops::ControlFlow;
+use core::ops::{ControlFlow, Range};
 
 /// Entries of the table on the stack, which is larger for more spans than `MANY`, because a pass over these takes long.
 pub(super) const SMALL: usize = 1 << 10;
@@ -13,74 +13,66 @@ const MANY: usize = 1 << 14;
 const LARGE: usize = 1 << 12;
 
 /// Lends a table for `count` spans, filled with 0.
-pub(super) fn with_table(count: usize, work: &mut dyn FnMut(&mut [u32])) {
+pub(super) fn with_table<T>(count: usize, work: impl FnOnce(&mut [u32]) -> T) -> T {
     if count > MANY {
-        lend::<LARGE>(work);
+        lend::<LARGE, T>(work)
     } else {
-        lend::<SMALL>(work);
+        lend::<SMALL, T>(work)
     }
 }
 
 #[inline(never)] // for its stack
 #[allow(clippy::large_stack_arrays)] // no heap
-fn lend<const N: usize>(work: &mut dyn FnMut(&mut [u32])) {
-    work(&mut [0; N]);
+fn lend<const N: usize, T>(work: impl FnOnce(&mut [u32]) -> T) -> T {
+    work(&mut [0; N])
 }
 
-/// What to do at the span with this number.
-pub(super) type Visit<'a> = dyn FnMut(usize) -> ControlFlow<()> + 'a;
-
-/// Calls `visit` for each span that is not empty, the lowest first, until it breaks. There must be fewer than 2^32.
-pub(super) fn in_order<S: Spans + ?Sized>(spans: &S, visit: &mut Visit<'_>) {
-    with_table(spans.len(), &mut |table| {
-        // Whoever breaks has what was wanted.
-        let _ = in_passes(table, spans, visit);
-    });
-}
-
-/// Visits spans in passes. The table holds the numbers of those that begin in a window.
-#[inline(never)] // for its stack
-#[allow(clippy::cast_possible_truncation)] // numbers fit
-fn in_passes<S: Spans + ?Sized>(
-    table: &mut [u32],
-    spans: &S,
-    visit: &mut Visit<'_>,
+/// Calls `visit` for each span that is not empty and starts at one of these addresses, the lowest first, until it breaks.
+/// Also breaks if there are 2^32 spans or more, because looking through them would take months.
+pub(super) fn in_order(
+    spans: &dyn Spans,
+    starts: &Range<usize>,
+    visit: &mut dyn FnMut(usize, Span) -> ControlFlow<()>,
 ) -> ControlFlow<()> {
     let start = |number: &u32| spans.start(*number as usize);
-    // The bytes to look at, so that the table is likely to be three quarters full.
-    let goal = table.len() / 4 * 3;
-    let window = |bytes: usize, spans: usize| div(bytes.saturating_mul(goal), spans).max(1);
-    let hull = filled(spans).fold(Span::NOWHERE, |hull, (_, span)| hull.hull(span));
-    let (mut low, mut next) = (hull.start, window(hull.len(), spans.len()));
-    while low < hull.end {
-        let (mut high, mut len) = (low.saturating_add(next), 0);
-        for index in 0..spans.len() {
-            let begin = spans.start(index);
-            if begin < low || begin >= high || spans.span(index).is_empty() {
-                continue;
+    let mut visit = |index| match spans.span(index) {
+        span if span.is_empty() => ControlFlow::Continue(()),
+        span => visit(index, span),
+    };
+    with_table(spans.len(), |table| {
+        // The bytes to look at, so that the table is likely to be almost full.
+        let goal = table.len() / 16 * 15;
+        let window = |bytes: usize, spans: usize| div(bytes.saturating_mul(goal), spans).max(1);
+        let hull = filled(spans, starts).fold(Span::NOWHERE, |hull, (_, span)| hull.hull(span));
+        let (mut low, mut next) = (hull.start, window(hull.len(), spans.len()));
+        while low < hull.end {
+            // The table holds the numbers of the spans that begin in a window.
+            let (mut starts, mut len, mut from) = (low..low.saturating_add(next), 0, 0);
+            while let Some(index) = spans.next(from, &starts) {
+                from = index + 1;
+                // Any number of spans may begin here without filling the table: the next window begins higher up.
+                if spans.start(index) == low {
+                    visit(index)?;
+                    continue;
+                }
+                let Ok(number) = u32::try_from(index) else { return ControlFlow::Break(()) };
+                if let Some(slot) = table.get_mut(len) {
+                    (*slot, len) = (number, len + 1);
+                }
+                if len == table.len() {
+                    // The lower half stays, and the window ends where the upper half begins.
+                    sort(table, start);
+                    starts.end = table.get(len / 2).map_or(starts.end, start);
+                    len = table.partition_point(|number| start(number) < starts.end);
+                }
             }
-            // Any number of spans may begin here without filling the table: the next window begins higher up.
-            if begin == low {
-                visit(index)?;
-                continue;
-            }
-            if let Some(slot) = table.get_mut(len) {
-                *slot = index as u32;
-                len += 1;
-            }
-            if len == table.len() {
-                // The lower half stays, and the window ends where the upper half begins.
-                sort(table, start);
-                high = table.get(len / 2).map_or(high, start);
-                len = table.partition_point(|number| start(number) < high);
-            }
+            let found = table.get_mut(..len).unwrap_or_default();
+            sort(found, start);
+            found.iter().try_for_each(|number| visit(*number as usize))?;
+            (low, next) = (starts.end, window(starts.end - low, len + 1));
         }
-        let found = table.get_mut(..len).unwrap_or_default();
-        sort(found, start);
-        found.iter().try_for_each(|number| visit(*number as usize))?;
-        (low, next) = (high, window(high - low, len + 1));
-    }
-    ControlFlow::Continue(())
+        ControlFlow::Continue(())
+    })
 }
 
 /// Sorts by Shell's method, because the sorts of `core` can panic.
@@ -104,7 +96,7 @@ fn sort(numbers: &mut [u32], start: impl Fn(&u32) -> usize) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Numbered;
+    use super::super::spans::{Numbered, EVERYWHERE};
     use super::{in_order, ControlFlow, LARGE, MANY, SMALL};
     use crate::span::Span;
     use proptest::prelude::*;
@@ -115,10 +107,11 @@ mod tests {
             keys[index].map_or(Span::default(), |key| Span { start: key + 1, end: key + 2 })
         };
         let mut visited = vec![];
-        in_order(&Numbered(keys.len(), &span), &mut |index| {
+        let flow = in_order(&Numbered(keys.len(), &span), &EVERYWHERE, &mut |index, _| {
             visited.push(index);
             ControlFlow::Continue(())
         });
+        assert!(flow.is_continue());
         let keys = visited.iter().map(|index| keys[*index].unwrap()).collect();
         visited.sort_unstable();
         visited.dedup();
@@ -174,7 +167,7 @@ mod tests {
                     Span { start, end: start + 1 }
                 };
                 let mut left = stop + 1;
-                in_order(&Numbered(count, &span), &mut |_| {
+                let _ = in_order(&Numbered(count, &span), &EVERYWHERE, &mut |_, _| {
                     left = left.checked_sub(1).expect("visited after the break");
                     if left == 0 {
                         ControlFlow::Break(())

@@ -1,10 +1,10 @@
 //! Decides whether any two spans of memory meet. They have numbers, and may be in any order.
 
-use super::grid::Grid;
-use super::order::in_order;
+use super::order::{in_order, with_table, SMALL};
 use super::Trail;
+use crate::math::{div, div_ceil, gcd};
 use crate::span::Span;
-use core::ops::ControlFlow;
+use core::ops::{ControlFlow, Range};
 
 /// Spans by number.
 pub(crate) trait Spans {
@@ -16,6 +16,11 @@ pub(crate) trait Spans {
     /// Returns where the span with this number starts. That of an empty one may be any address.
     fn start(&self, index: usize) -> usize {
         self.span(index).start
+    }
+
+    /// Returns the first span, from a number on, that starts at one of these addresses.
+    fn next(&self, from: usize, starts: &Range<usize>) -> Option<usize> {
+        (from..self.len()).find(|index| starts.contains(&self.start(*index)))
     }
 }
 
@@ -32,16 +37,20 @@ impl Spans for Numbered<'_> {
     }
 }
 
-/// Up to this many written spans are compared pair by pair.
-const FEW: usize = 16;
+/// All addresses at which a span may start.
+pub(super) const EVERYWHERE: Range<usize> = 0..usize::MAX;
 
-/// Returns the spans that are not empty, with their numbers.
-pub(super) fn filled<S: Spans + ?Sized>(spans: &S) -> impl Iterator<Item = (usize, Span)> + '_ {
-    (0..spans.len()).map(|at| (at, spans.span(at))).filter(|(_, span)| !span.is_empty())
+/// Returns the spans that are not empty and start at one of these addresses, with their numbers.
+pub(super) fn filled<'a>(
+    spans: &'a dyn Spans,
+    starts: &'a Range<usize>,
+) -> impl Iterator<Item = (usize, Span)> + 'a {
+    let all = (0..spans.len()).map(|index| (index, spans.span(index)));
+    all.filter(|(_, span)| !span.is_empty() && starts.contains(&span.start))
 }
 
 /// Returns two spans that meet, if any do: the higher number first.
-pub(crate) fn first_meeting<S: Spans + ?Sized>(spans: &S) -> Option<(usize, usize)> {
+pub(crate) fn first_meeting(spans: &dyn Spans) -> Option<(usize, usize)> {
     let found = find(spans.len(), spans);
     found.map(|(one, other)| (one.max(other), one.min(other)))
 }
@@ -52,64 +61,96 @@ pub(crate) fn first_crossing(written: usize, spans: &dyn Spans) -> Option<(usize
     found.map(|(one, other)| (one.min(other), one.max(other)))
 }
 
+/// Up to this many written spans are compared with each of the others.
+const FEW: usize = 16;
+
+/// Cells of a map for each entry of a table.
+const BITS: usize = u32::BITS as usize;
+
 /// Returns one of the first `written` spans and one of the others that meet; if there are no others, two of them.
 #[cold]
-fn find<S: Spans + ?Sized>(written: usize, spans: &S) -> Option<(usize, usize)> {
+fn find(written: usize, spans: &dyn Spans) -> Option<(usize, usize)> {
+    let among = written == spans.len();
     if written <= FEW {
-        return pair_of_few(written, spans);
+        let mut few = [Span::default(); FEW];
+        return filled(spans, &EVERYWHERE).find_map(|(index, span)| {
+            let met = few.iter().position(|other| other.intersects(span));
+            if let Some(slot) = few.get_mut(index).filter(|_| index < written) {
+                *slot = span;
+            }
+            met.filter(|_| among || index >= written).map(|other| (index, other))
+        });
     }
-    let (mut trail, mut starts, mut longest) = (Trail::EMPTY, 0, 0);
-    for (_, span) in filled(spans) {
+    let (mut trail, mut unit, mut longest) = (Trail::EMPTY, 0, 0);
+    for (_, span) in filled(spans, &EVERYWHERE) {
+        if !trail.hull.is_empty() {
+            unit = gcd(span.start.abs_diff(trail.hull.start), unit);
+        }
         trail.push(span);
-        starts |= span.start;
         longest = longest.max(span.len());
     }
     if trail.is_apart {
         return None;
     }
-    if let Some(grid) = Grid::new(spans.len(), trail.hull, starts, longest) {
-        let index = grid.meeting(written, spans)?;
-        let meets =
-            |other: &usize| *other != index && spans.span(*other).intersects(spans.span(index));
+    // If spans are dense and short, a map takes no more passes than visiting them in order.
+    let cells = |bytes: usize| div(bytes, unit.max(1));
+    if cells(trail.hull.len()) <= spans.len().saturating_mul(BITS) && cells(longest) <= SMALL * BITS
+    {
+        let index = meeting_in_map(written, spans, trail.hull, (unit.max(1), longest))?;
+        let span = spans.span(index);
+        let meets = |other: &usize| *other != index && spans.span(*other).intersects(span);
         return (0..written).find(meets).map(|other| (index, other));
     }
-    // There is no such memory, and looking through it would take months.
-    if u32::try_from(spans.len()).is_err() {
-        return Some((spans.len() - 1, 0));
-    }
     // How far written spans and others reach, and which of them reach there.
-    let (mut ends, mut found) = ([(0, 0); 2], None);
-    in_order(spans, &mut |index| {
-        let (span, [first, second]) = (spans.span(index), &mut ends);
+    let (mut ends, mut found) = ([(0, 0); 2], (spans.len() - 1, 0));
+    let flow = in_order(spans, &EVERYWHERE, &mut |index, span| {
+        let [first, second] = &mut ends;
         let (own, other) = if index < written { (first, second) } else { (second, first) };
-        let (end, met) = if written == spans.len() { *own } else { *other };
+        let (end, met) = if among { *own } else { *other };
         if span.start < end {
-            found = Some((index, met));
+            found = (index, met);
             return ControlFlow::Break(());
         }
         *own = (*own).max((span.end, index));
         ControlFlow::Continue(())
     });
-    found
+    flow.is_break().then_some(found)
 }
 
-/// Does what [`find`] does if few are written.
-#[inline(never)] // for its stack
-fn pair_of_few<S: Spans + ?Sized>(written: usize, spans: &S) -> Option<(usize, usize)> {
-    let among = written == spans.len();
-    let (mut few, mut hull) = ([Span::default(); FEW], Span::NOWHERE);
-    for (index, span) in filled(spans) {
-        if (among || index >= written) && !span.is_apart(hull) {
-            if let Some(other) = few.iter().position(|other| other.intersects(span)) {
-                return Some((index, other));
+/// Returns what [`find`] does, of a pair only the span that has the higher number or is not written. There is a bit for
+/// each cell of `unit` bytes that says whether a written span lies in it. All spans begin at boundaries between cells, so
+/// two of them meet if they have a cell in common, and their order does not matter.
+fn meeting_in_map(
+    written: usize,
+    spans: &dyn Spans,
+    hull: Span,
+    (unit, longest): (usize, usize),
+) -> Option<usize> {
+    with_table(spans.len(), |taken| {
+        let mut low = hull.start;
+        while low < hull.end {
+            let high = low.saturating_add((taken.len() * BITS).saturating_mul(unit));
+            // Some begin below the window.
+            let (starts, mut from) = (low.saturating_sub(longest)..high, 0);
+            while let Some(index) = spans.next(from, &starts) {
+                from = index + 1;
+                let (span, is_written) = (spans.span(index), index < written);
+                let first = div(span.start.saturating_sub(low), unit);
+                let end = div_ceil(span.end.saturating_sub(low), unit);
+                for cell in first..if span.is_empty() { first } else { end } {
+                    let Some(word) = taken.get_mut(cell / BITS) else { break };
+                    let bit = 1 << (cell % BITS);
+                    if *word & bit != 0 && (!is_written || written == spans.len()) {
+                        return Some(index);
+                    }
+                    *word |= if is_written { bit } else { 0 };
+                }
             }
+            taken.fill(0);
+            low = high;
         }
-        if let Some(slot) = few.get_mut(index).filter(|_| index < written) {
-            *slot = span;
-            hull = hull.hull(span);
-        }
-    }
-    None
+        None
+    })
 }
 
 #[cfg(test)]
@@ -241,6 +282,17 @@ mod tests {
                 check_apart(spans(1, (0..count).map(|at| (gaps(at), 1 + random(at + 7) % 64))));
             }
         }
+    }
+
+    /// An empty span has no cells, wherever it lies.
+    #[test]
+    fn empty_spans_in_the_way() {
+        let span = |at: usize| Span { start: 4096 + 8 * at, end: 4104 + 8 * at };
+        let mut all: Vec<_> = (0..40).rev().map(span).collect();
+        all.splice(3..3, [4097, 4200, 4411].map(|start| Span { start, end: start }));
+        check(&all);
+        all.push(span(7));
+        check(&all);
     }
 
     /// Two heaps far apart, a few lonely spans, and one longer than a batch has numbers for.
