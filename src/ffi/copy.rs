@@ -354,6 +354,8 @@ fn first_over(
     input: Span,
     budget: &mut usize,
 ) -> Option<(usize, Argument, bool)> {
+    let is_near = |output: &usize| outputs.span(*output).intersects(input);
+    let first = (0..outputs.len()).find(is_near)?;
     let geometry = outputs.transfer.geometry;
     let lattice = match outputs.transfer.strides {
         Some(strides) => {
@@ -362,7 +364,7 @@ fn first_over(
         }
         None => Lattice::whole(input),
     };
-    (0..outputs.len()).filter(|output| outputs.span(*output).intersects(input)).find_map(|output| {
+    (first..outputs.len()).filter(is_near).find_map(|output| {
         let answer = meet(&outputs.lattice(output), &lattice, budget);
         (answer != Some(false)).then_some((output, Argument::Input, answer.is_some()))
     })

@@ -74,7 +74,7 @@ fn find(written: usize, spans: &dyn Spans) -> Option<(usize, usize)> {
     if written <= FEW {
         let mut few = [Span::default(); FEW];
         return filled(spans, &EVERYWHERE).find_map(|(index, span)| {
-            let met = few.iter().position(|other| other.intersects(span));
+            let met = few.iter().take(index).position(|other| !other.is_apart(span));
             if let Some(slot) = few.get_mut(index).filter(|_| index < written) {
                 *slot = span;
             }
