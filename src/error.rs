@@ -248,8 +248,8 @@ rules! { w;
     LengthsSumOverflow: SplitSizes { ; expected, actual: i64 },
     ("{} is the scalar {actual}, but the length of every piece is at least {expected}: give a larger one", w.lengths)
     ScalarNotPositive: SplitSizes { ; expected, actual: i64 },
-    ("{}: {operator} cannot divide an extent of {actual} into {expected} equal parts; split by lengths, or by ONNX Split-18", w.parts)
-    Uneven: SplitSizes { operator: Operator; expected, actual: i64 },
+    ("{argument} is {expected}, but {operator} cannot divide an extent of {actual} into {expected} equal parts: split by lengths, or by ONNX Split-18")
+    Uneven: SplitSizes { argument: Argument, operator: Operator; expected, actual: i64 },
     ("{} is {}: an extent of {extent} would give {output} parts of {size} and a last one of {last}; use fewer{}, or lengths", w.parts, output + 1, w.clamp)
     LastNegative: SplitSizes { output: i64, size: i64, extent: i64, last: i64 },
     ("{} is {actual}, but the operator gives {expected}: make them equal, or leave it out", w.parts)

@@ -2,12 +2,13 @@
 
 use crate::dtype::DType;
 use crate::error::{number, Error};
-use crate::rules::split_to_sequence::drops_axis;
+use crate::operator::Rules;
 use crate::rules::Request;
 use crate::shape::{self, bytes_of_bits, DIM_UNKNOWN, MAX_RANK};
 use crate::tensor::Tensor;
 use crate::words::Argument;
 
+/// The input's type and shape, divided by the split axis.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)] // plans hold it
 pub(crate) struct Geometry<'a> {
@@ -29,15 +30,17 @@ pub(crate) struct Geometry<'a> {
 }
 
 impl<'a> Geometry<'a> {
-    /// Checks type and shape of an input, and the axis. The lengths do not matter, only whether there are any.
+    /// Checks type and shape of an input, and the axis. The lengths need not be known yet.
     #[inline(always)] // once in the library
     pub(crate) fn new(
         request: &Request<'_>,
-        has_lengths: bool,
         &Tensor { dtype, shape, .. }: &Tensor<'a>,
     ) -> Result<Self, Error> {
         let &Request { operator, axis, keepdims, may_be_unknown: unknown_allowed, .. } = request;
-        let keeps_axis = !drops_axis(operator, keepdims, has_lengths);
+        let keeps_axis = match operator.rules() {
+            Rules::Sequence => keepdims,
+            Rules::Split(_) | Rules::Variadic => true,
+        };
         if !operator.allows(dtype) {
             let remedy = operator.that_allows(dtype);
             return Err(Error::DTypeNotAllowed { dtype, operator, remedy });

@@ -156,8 +156,9 @@ pub unsafe extern "C" fn libsplit_view(
 /// Outputs must not overlap the input, the lengths or one another. Strided outputs may lie in each
 /// other's gaps: columns of one matrix, tiles of one picture, planes with padding. Whether two of them
 /// share a byte is decided exactly, by a bounded search. If the strides are so irregular that the
-/// search gives up, the message says "could not be shown apart"; in that case make one call for each of
-/// these outputs, with all other descriptors zero. Bytes between the elements of a strided input may be
+/// search gives up, or if an output lies between sub-byte elements of a strided input, the message says
+/// "could not be shown apart"; in that case make one call for each of these outputs, with all other
+/// descriptors zero, or give them other memory. Bytes between the elements of a strided input may be
 /// read, but they never matter: another thread may write to them at the same time.
 ///
 /// Errors, after which nothing has been written (except after EXECUTOR: then any part of the outputs may

@@ -35,8 +35,9 @@ impl<'a> ParsedCall<'a> {
     /// Plans a call from Rust.
     #[cfg(all(feature = "alloc", not(feature = "capi")))]
     pub(crate) fn new(input: Tensor<'a>, request: &Request<'a>) -> Result<Self, Error> {
-        let has_lengths = request.lengths.is_some();
-        let geometry = Geometry::new(request, has_lengths, &input)?;
+        let keepdims = request.keepdims || request.lengths.is_some();
+        let request = &Request { keepdims, ..*request };
+        let geometry = Geometry::new(request, &input)?;
         let pieces = request.pieces(input.dtype, geometry.extent)?;
         Ok(Self { input, geometry, pieces, reads: Reads::NOTHING })
     }
@@ -70,14 +71,13 @@ impl<'a> ParsedCall<'a> {
                 axis: given.axis,
                 lengths: None,
                 num_outputs: given.num_outputs,
-                keepdims: given.keepdims != 0,
+                keepdims: given.keepdims != 0 || !given.split.is_null(),
                 clamp_uneven: given.flags & LIBSPLIT_FLAG_CLAMP_UNEVEN != 0,
                 may_be_unknown,
                 outputs,
             };
-            let has_lengths = !given.split.is_null();
-            let geometry = Geometry::new(&request, has_lengths, &input)?;
-            if has_lengths {
+            let geometry = Geometry::new(&request, &input)?;
+            if !given.split.is_null() {
                 let split = &*checked(given.split, Argument::Lengths)?;
                 let (lengths, span) = plain_lengths(split).map_or_else(|| lengths_of(split), Ok)?;
                 request.lengths = Some(lengths);

@@ -30,11 +30,11 @@ pub(super) fn pieces<'a>(
             return Err(Error::NumOutputsNegative { expected: 1, actual });
         }
     };
+    let (argument, actual) = match request.outputs {
+        Some(given) if request.num_outputs == 0 => (Argument::Given, given),
+        Some(_) | None => (Argument::Parts, usize::try_from(count).unwrap_or(usize::MAX)),
+    };
     if count > MAX_OUTPUTS {
-        let (argument, actual) = match request.outputs {
-            Some(given) if request.num_outputs == 0 => (Argument::Given, given),
-            Some(_) | None => (Argument::Parts, usize::try_from(count).unwrap_or(usize::MAX)),
-        };
         return Err(Error::TooManyOutputs { argument, expected: MAX_OUTPUTS, actual });
     }
     request.check_count(count)?;
@@ -49,7 +49,7 @@ pub(super) fn pieces<'a>(
             Err(Error::LastNegative { output: count - 1, size, extent, last })
         }
         EqualParts::AsManyAsOutputs | EqualParts::Exact if last != size => {
-            Err(Error::Uneven { operator, expected: count, actual: extent })
+            Err(Error::Uneven { argument, operator, expected: count, actual: extent })
         }
         EqualParts::AsManyAsOutputs | EqualParts::Exact | EqualParts::LastSmaller => {
             Ok(Pieces::Equal { count, size, extent })

@@ -23,6 +23,7 @@ pub(crate) struct Request<'a> {
     pub lengths: Option<Lengths<'a>>,
     /// ONNX `num_outputs`, OpenVINO `num_splits`; 0 = absent.
     pub num_outputs: i64,
+    /// Whether pieces of SplitToSequence keep the axis: always if there are lengths.
     pub keepdims: bool,
     pub clamp_uneven: bool,
     /// Whether lengths of pieces may be unknown (in inference).

@@ -1,12 +1,11 @@
 //! ONNX SplitToSequence.
 //!
 //! The rank of the lengths decides. A scalar is the length of every piece, except that the last may be smaller. A list
-//! has one entry for each piece. Without lengths every piece has length 1, and may lose the axis ([`drops_axis`]).
+//! has one entry for each piece. Without lengths every piece has length 1, and may lose the axis.
 
 use super::{div_ceil, Request};
 use crate::error::Error;
 use crate::lengths::Lengths;
-use crate::operator::{Operator, Rules};
 use crate::pieces::Pieces;
 use crate::shape::DIM_UNKNOWN;
 use crate::words::Argument;
@@ -48,12 +47,4 @@ fn count_given(request: &Request<'_>, argument: Argument) -> Result<i64, Error> 
     let count = count.ok_or(Error::CountUnknown { argument })?;
     request.check_count(count)?;
     Ok(count)
-}
-
-/// Returns whether the pieces lose the axis: `keepdims` counts only if lengths are absent.
-pub(crate) fn drops_axis(operator: Operator, keepdims: bool, has_lengths: bool) -> bool {
-    match operator.rules() {
-        Rules::Sequence => !has_lengths && !keepdims,
-        Rules::Split(_) | Rules::Variadic => false,
-    }
 }

@@ -241,7 +241,7 @@ def test_an_axis_that_the_model_computes_is_openvino_s(core, tmp_path):
     ("neither lengths nor num_outputs", lambda: onnx_split(13, [6], 2)),
     ("num_outputs is 4: an extent of 5 would give 3 parts of 2 and a last one of -1; use fewer, or lengths",
      lambda: onnx_split(18, [5], 4, num_outputs=4)),
-    ("num_splits: OpenVINO Split-1 cannot divide", lambda: split([-1], 4)),
+    ("num_splits is 4, but OpenVINO Split-1 cannot divide", lambda: split([-1], 4)),
     ("element type u1", lambda: variadic_split([6], [2, 4], Type.u1)),
 ])
 def test_errors_are_in_libsplit_s_words(core, message, model):
