@@ -300,10 +300,8 @@ rules! { w;
     Overlap: Overlap { output: usize, other: Argument },
     ("{}[{output}] and {other} reach over the same memory and could not be shown apart: copy it in a call of its own with the other outputs {}, or give it other memory", w.outputs, w.unwanted)
     NotShownApart: Overlap { output: usize, other: Argument },
-    ("{}[{output}] lies over memory of {other} that the call reads: give it a buffer of its own", w.outputs)
-    DataOverDescriptor: Overlap { output: usize, other: Argument },
-    ("{}[{output}]{field} overlaps memory of {other} that the call uses too: give it an array of its own", w.outputs)
-    DescriptorOverlap: Overlap { output: usize, field: Field, other: Argument },
+    ("{}[{output}]{field} overlaps memory of {other} that the call uses too: give it memory of its own", w.outputs)
+    UsedElsewhere: Overlap { output: usize, field: Field, other: Argument },
     ("{argument} overlaps {other} in memory: give it memory of its own")
     ArrayOverlap: Overlap { argument: Argument, other: Argument },
     ("{}[{output}].dtype is {actual}, but that of {} is {expected}: splitting does not convert", w.outputs, w.input)

@@ -158,7 +158,7 @@ fn check_arrays(
         None => Ok(()),
         Some((output, array)) => {
             let other = Argument::Output((array - count) / 2);
-            Err(Error::DataOverDescriptor { output, other })
+            Err(Error::UsedElsewhere { output, field: Field::Itself, other })
         }
     }
 }
@@ -333,17 +333,9 @@ fn check_bytes(
         Some((output, other, false)) => return Err(Error::NotShownApart { output, other }),
         None => {}
     }
-    match reads.first_under(outputs, trail.hull, array) {
+    match reads.first_under(outputs, trail.hull, (Argument::Outputs, array)) {
         None => Ok(()),
-        Some((output, Some(other @ Argument::Lengths)))
-            if reads.lengths.intersects(transfer.written(output)) =>
-        {
-            Err(Error::Overlap { output, other })
-        }
-        Some((output, owner)) => {
-            let other = owner.unwrap_or(Argument::Outputs);
-            Err(Error::DataOverDescriptor { output, other })
-        }
+        Some((output, other)) => Err(Error::UsedElsewhere { output, field: Field::Itself, other }),
     }
 }
 

@@ -14,7 +14,6 @@ use crate::span::Span;
 use crate::words::{Argument, Field};
 use core::mem::MaybeUninit;
 use core::ptr::null;
-use core::slice;
 
 /// [`super::libsplit_count`].
 pub unsafe fn count(
@@ -245,16 +244,14 @@ fn check_closely(
     let span = |at: usize| array_span(outputs, at, rank);
     let spans = Numbered(outputs.len().saturating_mul(2), &span);
     let clash = |at: usize, other| {
-        Err(Error::DescriptorOverlap {
+        Err(Error::UsedElsewhere {
             output: at / 2,
             field: if at.is_multiple_of(2) { Field::Shape } else { Field::Strides },
             other,
         })
     };
-    if let Some((at, owner)) = reads.first_under(&spans, hull, descriptors) {
-        let lies_over = |one| Span::of_slice(slice::from_ref(one)).intersects(span(at));
-        let descriptor = || outputs.iter().position(lies_over).map(Argument::Output);
-        return clash(at, owner.or_else(descriptor).unwrap_or(Argument::Outputs));
+    if let Some((at, other)) = reads.first_under(&spans, hull, (Argument::Outputs, descriptors)) {
+        return clash(at, other);
     }
     match first_meeting(&spans) {
         None => Ok(()),

@@ -60,20 +60,21 @@ impl Reads<'_> {
         }
     }
 
-    /// Returns the first span that overlaps memory that the call reads, and whose memory that is: `None` if it is the
-    /// `other` span. All spans lie within the hull.
+    /// Returns the first span that overlaps memory that the call reads, or another span, and whose memory that is. All
+    /// spans lie within the hull.
     pub(super) fn first_under(
         &self,
         spans: &dyn Spans,
         hull: Span,
-        other: Span,
-    ) -> Option<(usize, Option<Argument>)> {
-        if other.is_apart(hull) && self.under(hull).is_none() {
+        (other, place): (Argument, Span),
+    ) -> Option<(usize, Argument)> {
+        if place.is_apart(hull) && self.under(hull).is_none() {
             return None;
         }
         (0..spans.len()).find_map(|index| {
-            let (span, owner) = (spans.span(index), self.under(spans.span(index)));
-            (owner.is_some() || span.intersects(other)).then_some((index, owner))
+            let span = spans.span(index);
+            let owner = self.under(span).or(span.intersects(place).then_some(other));
+            Some((index, owner?))
         })
     }
 }
