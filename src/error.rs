@@ -292,13 +292,13 @@ rules! { w;
     SliceReach: DataBytes { ; expected, actual: i64 },
     ("{argument} has more elements than can be numbered in bits, or addressed as bytes: use smaller extents")
     TooManyElements: Overflow { argument: Argument },
-    ("{argument}.strides reach further than 63 bits can number: correct the strides")
+    ("{argument}.strides reach further than can be numbered: correct the strides")
     StridesOverflow: Overflow { argument: Argument },
     ("{argument} reaches past the end of the address space: correct its address, shape or strides")
     AddressOverflow: Overflow { argument: Argument },
     ("{}[{output}] overlaps {other} in memory: give every output a buffer of its own", w.outputs)
     Overlap: Overlap { output: usize, other: Argument },
-    ("{}[{output}] and {other} reach over the same memory and could not be shown apart: copy it in a call of its own with the other outputs {}, or give it other memory", w.outputs, w.unwanted)
+    ("{}[{output}] and {other} reach over the same memory and could not be shown apart: give the first other memory, or copy it in a call of its own with the other outputs {}", w.outputs, w.unwanted)
     NotShownApart: Overlap { output: usize, other: Argument },
     ("{}[{output}]{field} overlaps memory of {other} that the call uses too: give it memory of its own", w.outputs)
     UsedElsewhere: Overlap { output: usize, field: Field, other: Argument },

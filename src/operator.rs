@@ -46,7 +46,7 @@ macro_rules! operators {
                 match self { $($(Self::$variant => $rules,)*)* }
             }
 
-            /// Whether the version's type constraint T has `dtype` in it.
+            /// Returns whether the version's type constraint T has `dtype` in it.
             #[must_use]
             pub fn allows(self, dtype: DType) -> bool {
                 let types = match self { $($(Self::$variant => $types,)*)* };

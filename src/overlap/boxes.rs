@@ -73,7 +73,10 @@ impl<'a> Boxes<'a> {
                 return None;
             }
         }
-        (div(hull.len(), boxes.unit) + 1).checked_mul(boxes.end).is_some().then_some(boxes)
+        (div(hull.len().wrapping_sub(1), boxes.unit) + 1)
+            .checked_mul(boxes.end)
+            .is_some()
+            .then_some(boxes)
     }
 
     /// Returns where the span of an output begins that begins at this address.
@@ -108,6 +111,7 @@ impl Spans for Boxes<'_> {
     }
 
     fn start(&self, at: usize) -> usize {
-        self.start_of(self.tensors.start(at))
+        let own = Some(self.tensors.start(at)).filter(|start| self.starts.contains(start));
+        own.map_or(usize::MAX, |start| self.start_of(start))
     }
 }

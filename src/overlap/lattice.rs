@@ -45,7 +45,7 @@ fn insert(axes: &mut Axes, new: Axis) -> bool {
 pub(crate) struct Lattice {
     pub span: Span,
     axes: Axes,
-    /// Whether there was room for all axes, and no two elements share a byte.
+    /// Whether there was room for all axes, and elements are whole bytes.
     pub(super) is_exact: bool,
 }
 
@@ -56,7 +56,7 @@ impl Lattice {
     }
 
     /// Returns the bytes of elements of `size` bytes, with extents and strides in elements. No extent may be 0. The size
-    /// is 0 if elements share bytes.
+    /// of sub-byte elements is 0.
     #[inline(never)] // once in the library
     pub(crate) fn strided(
         span: Span,

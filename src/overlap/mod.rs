@@ -17,7 +17,7 @@
 //!    regular grid, except along one axis, each gets a span, and the second test decides. Packed outputs are such boxes.
 //! 4. **Pairs** ([`lattice`]). Other outputs are visited in the order of their addresses, and those whose spans meet are
 //!    compared two at a time, whatever their strides. If more than 64 reach over one address, all whose spans hang
-//!    together there are a *crowd*. Crowds are not compared in pairs: the third test must decide about each by itself.
+//!    together there are a *crowd*. The third test must then decide about each crowd by itself.
 //!
 //! An input is compared with each output whose span meets its own, as in the fourth test.
 //!
@@ -25,14 +25,14 @@
 //!
 //! The error names two tensors that "could not be shown apart" if a crowd is not made of boxes in one tensor; if
 //! comparing pairs and finding crowds takes more than [`lattice::BUDGET`] in one call; for two tensors of more than 24
-//! different strides, not counting axes that continue each other; and for an output in the gaps of an input whose
-//! elements share bytes. Among layouts that people use, this can happen to tiles that differ both in height and in width.
+//! different strides, not counting axes that continue each other; and for an output in the gaps of an input of
+//! sub-byte elements. Among layouts that people use, this can happen to tiles that differ both in height and in width.
 //!
 //! # How much work it is
 //!
-//! The first three tests look at every output a few times. If there are many, the second takes one more pass over all
-//! of them for about every 4,000 outputs (for every 1,000 if there are up to 16,384), and so does visiting them in the
-//! fourth. The budget limits everything else.
+//! Each of the first three tests looks at every output a few times, the third again for each crowd. The second takes one
+//! more pass over all of them for about every 4,000 outputs (for every 1,000 if there are up to 16,384), and so does
+//! visiting them in the fourth. The budget limits everything else.
 
 mod boxes;
 pub(crate) mod lattice;

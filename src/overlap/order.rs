@@ -35,21 +35,22 @@ pub(super) fn in_order(
     visit: &mut dyn FnMut(usize, Span) -> ControlFlow<()>,
 ) -> ControlFlow<()> {
     let start = |number: &u32| spans.start(*number as usize);
-    let mut visit = |index| match spans.span(index) {
-        span if span.is_empty() => ControlFlow::Continue(()),
-        span => visit(index, span),
-    };
+    let mut visit = |index| visit(index, spans.span(index));
     with_table(spans.len(), |table| {
         // The bytes to look at, so that the table is likely to be almost full.
         let goal = table.len() / 16 * 15;
         let window = |bytes: usize, spans: usize| div(bytes.saturating_mul(goal), spans).max(1);
         let hull = filled(spans, starts).fold(Span::NOWHERE, |hull, (_, span)| hull.hull(span));
         let (mut low, mut next) = (hull.start, window(hull.len(), spans.len()));
-        while low < hull.end {
+        let end = hull.end.min(starts.end);
+        while low < end {
             // The table holds the numbers of the spans that begin in a window.
-            let (mut starts, mut len, mut from) = (low..low.saturating_add(next), 0, 0);
+            let (mut starts, mut len, mut from) = (low..low.saturating_add(next).min(end), 0, 0);
             while let Some(index) = spans.next(from, &starts) {
                 from = index + 1;
+                if spans.span(index).is_empty() {
+                    continue;
+                }
                 // Any number of spans may begin here without filling the table: the next window begins higher up.
                 if spans.start(index) == low {
                     visit(index)?;

@@ -81,21 +81,21 @@ fn find(written: usize, spans: &dyn Spans) -> Option<(usize, usize)> {
             met.filter(|_| among || index >= written).map(|other| (index, other))
         });
     }
-    let (mut trail, mut unit, mut longest) = (Trail::EMPTY, 0, 0);
+    let (mut trail, mut unit, mut longest, mut count) = (Trail::EMPTY, 0, 0, 0usize);
     for (_, span) in filled(spans, &EVERYWHERE) {
         if !trail.hull.is_empty() {
             unit = gcd(span.start.abs_diff(trail.hull.start), unit);
         }
         trail.push(span);
         longest = longest.max(span.len());
+        count += 1;
     }
     if trail.is_apart {
         return None;
     }
     // If spans are dense and short, a map takes no more passes than visiting them in order.
     let cells = |bytes: usize| div(bytes, unit.max(1));
-    if cells(trail.hull.len()) <= spans.len().saturating_mul(BITS) && cells(longest) <= SMALL * BITS
-    {
+    if cells(trail.hull.len()) <= count.saturating_mul(BITS) && cells(longest) <= SMALL * BITS {
         let index = meeting_in_map(written, spans, trail.hull, (unit.max(1), longest))?;
         let span = spans.span(index);
         let meets = |other: &usize| *other != index && spans.span(*other).intersects(span);
@@ -293,6 +293,20 @@ mod tests {
         check(&all);
         all.push(span(7));
         check(&all);
+    }
+
+    /// How dense spans are is a matter of those that are not empty.
+    #[test]
+    fn a_few_among_a_great_many_empty_ones() {
+        let (count, calls) = (100_000, std::cell::Cell::new(0));
+        let span = |at: usize| {
+            calls.set(calls.get() + 1);
+            let start = 4096 + (at / 5000 * 7919 % 20) * 150_001 + (at / 5000).pow(2);
+            let len = if at % 5000 == 0 { 77 } else { 0 };
+            Span { start, end: start + len }
+        };
+        assert_eq!(first_meeting(&Numbered(count, &span)), None);
+        assert!(calls.get() < 12 * count, "{} calls", calls.get());
     }
 
     /// Two heaps far apart, a few lonely spans, and one longer than a batch has numbers for.

@@ -57,7 +57,7 @@ pub(super) fn pieces<'a>(
 }
 
 /// Returns the sum of the entries, or `None` if it is above `i64::MAX`, and whether one of them is the rest.
-#[inline(always)] // as above
+#[inline(always)] // so that lengths need not lie in memory
 fn add_up(
     entries: impl Iterator<Item = Option<i64>>,
     dtype: DType,
