@@ -1143,7 +1143,7 @@ static const struct bad reads_cases[] = {
 };
 
 /* libsplit_error of the first version, as old programs have it. */
-#define FIRST_ERROR_BYTES offsetof(libsplit_error, words)
+#define FIRST_ERROR_BYTES sizeof(libsplit_error)
 
 /* Every call writes to that part of the error structure. */
 static void test_outputs_over_the_error(void) {
@@ -1153,7 +1153,7 @@ static void test_outputs_over_the_error(void) {
         for (int is_shape = 0; is_shape < 2; is_shape++) {
             CHECK_CASE("%s: output over error", name_of(verb));
             set_scene(&scene);
-            int64_t *array = is_shape ? &errors[0].expected : ARRAY(&errors[0].words) - 1;
+            int64_t *array = is_shape ? &errors[0].expected : ARRAY(&errors[1]) - 1;
             if (verb == COPY)
                 scene.outputs[1].data = array;
             else
@@ -1408,13 +1408,15 @@ static void test_words(void) {
         uint32_t words;
         size_t size;
     } cases[] = {
-        {"C", "params.axis 9 ", LIBSPLIT_WORDS_C, sizeof(libsplit_error)},
-        {"C++", "axis() 9 ", LIBSPLIT_WORDS_CPP, sizeof(libsplit_error)},
-        {"ONNX", "axis 9 ", LIBSPLIT_WORDS_ONNX, sizeof(libsplit_error)},
-        {"OpenVINO", "axis 9 ", LIBSPLIT_WORDS_OPENVINO, sizeof(libsplit_error)},
-        {"C++ of a newer header", "axis() 9 ", LIBSPLIT_WORDS_CPP, sizeof(libsplit_error) + 8},
-        {"of no door", "params.axis 9 ", LIBSPLIT_WORDS_OPENVINO + 1, sizeof(libsplit_error)},
-        {"of no door at all", "params.axis 9 ", UINT32_MAX, sizeof(libsplit_error)},
+        {"C", "params.axis 9 ", LIBSPLIT_WORDS_C, sizeof(libsplit_worded_error)},
+        {"C++", "axis() 9 ", LIBSPLIT_WORDS_CPP, sizeof(libsplit_worded_error)},
+        {"ONNX", "axis 9 ", LIBSPLIT_WORDS_ONNX, sizeof(libsplit_worded_error)},
+        {"OpenVINO", "axis 9 ", LIBSPLIT_WORDS_OPENVINO, sizeof(libsplit_worded_error)},
+        {"C++ of a newer header", "axis() 9 ", LIBSPLIT_WORDS_CPP,
+         sizeof(libsplit_worded_error) + 8},
+        {"of no door", "params.axis 9 ", LIBSPLIT_WORDS_OPENVINO + 1,
+         sizeof(libsplit_worded_error)},
+        {"of no door at all", "params.axis 9 ", UINT32_MAX, sizeof(libsplit_worded_error)},
         {"of the first version", "params.axis 9 ", LIBSPLIT_WORDS_CPP, FIRST_ERROR_BYTES},
         {"that are cut off", "params.axis 9 ", LIBSPLIT_WORDS_CPP, FIRST_ERROR_BYTES + 3},
     };
@@ -1422,18 +1424,18 @@ static void test_words(void) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         for (unsigned verb = COUNT; verb <= COPY; verb *= 2) {
             struct {
-                libsplit_error error;
+                libsplit_worded_error worded;
                 unsigned char later[8];
-            } detail = {.error = LIBSPLIT_ERROR_INIT};
-            detail.error.words = cases[i].words;
-            detail.error.struct_size = cases[i].size;
+            } detail = {.worded = LIBSPLIT_WORDED_ERROR_INIT(cases[i].words)};
+            libsplit_error *error = &detail.worded.error;
+            error->struct_size = cases[i].size;
             CHECK_CASE("%s: words %s", name_of(verb), cases[i].name);
             set_scene(&scene);
             scene.params.axis = 9;
-            CHECK_STATUS(call(verb, &scene, &detail.error), LIBSPLIT_STATUS_ERROR_AXIS);
-            if (strncmp(detail.error.message, cases[i].says, strlen(cases[i].says)) != 0)
-                CHECK_EQ_STR(detail.error.message, cases[i].says);
-            CHECK_EQ_INT(detail.error.words, cases[i].words);
+            CHECK_STATUS(call(verb, &scene, error), LIBSPLIT_STATUS_ERROR_AXIS);
+            if (strncmp(error->message, cases[i].says, strlen(cases[i].says)) != 0)
+                CHECK_EQ_STR(error->message, cases[i].says);
+            CHECK_EQ_INT(detail.worded.words, cases[i].words);
         }
 }
 

@@ -73,7 +73,7 @@
  */
 #define LIBSPLIT_DIM_UNKNOWN (-1)
 
-/** For libsplit_error.words: the message calls arguments what this header calls them. */
+/** For libsplit_worded_error.words: the message calls arguments what this header calls them. */
 #define LIBSPLIT_WORDS_C 0
 /** The message calls arguments what libsplit.hpp calls them. */
 #define LIBSPLIT_WORDS_CPP 1
@@ -86,7 +86,9 @@
 #define LIBSPLIT_PARAMS_INIT(op, opset) \
     { sizeof(libsplit_params), (op), (opset), 0, NULL, 0, 1, 0 }
 #define LIBSPLIT_TENSOR_INIT { NULL, 0, NULL, NULL, 0, 0, 0, 0 }
-#define LIBSPLIT_ERROR_INIT { sizeof(libsplit_error), 0, -1, 0, 0, { 0 }, LIBSPLIT_WORDS_C }
+#define LIBSPLIT_ERROR_INIT { sizeof(libsplit_error), 0, -1, 0, 0, { 0 } }
+#define LIBSPLIT_WORDED_ERROR_INIT(words) \
+    { { sizeof(libsplit_worded_error), 0, -1, 0, 0, { 0 } }, (words) }
 #define LIBSPLIT_EXECUTOR_INIT(parallel_for, pool) \
     { sizeof(libsplit_executor), (parallel_for), (pool), 0, 0 }
 
@@ -533,11 +535,6 @@ typedef struct libsplit_error {
    * people, and its wording may change.
    */
   char message[240];
-  /**
-   * Whose names for arguments the message uses, set by the caller: LIBSPLIT_WORDS_... (any other
-   * number means LIBSPLIT_WORDS_C).
-   */
-  uint32_t words;
 } libsplit_error;
 
 /**
@@ -603,6 +600,21 @@ typedef struct libsplit_string {
    */
   size_t size;
 } libsplit_string;
+
+/**
+ * A libsplit_error whose message uses other names for arguments than this header. Pass the address of
+ * 'error', whose struct_size must be sizeof(libsplit_worded_error).
+ */
+typedef struct libsplit_worded_error {
+  /**
+   * Filled in as any other.
+   */
+  struct libsplit_error error;
+  /**
+   * Whose names the message uses: LIBSPLIT_WORDS_... (any other number means LIBSPLIT_WORDS_C).
+   */
+  uint32_t words;
+} libsplit_worded_error;
 
 #ifdef __cplusplus
 extern "C" {

@@ -329,19 +329,21 @@ inline const char *name(status code) noexcept {
 class error : public std::exception {
   public:
     /// No error.
-    error() noexcept { detail_.words = LIBSPLIT_WORDS_CPP; }
+    error() noexcept = default;
     /// An error that libsplit.h reported.
-    explicit error(const libsplit_error &detail) noexcept : detail_(detail) {}
+    explicit error(const libsplit_error &detail) noexcept {
+        worded_.error = detail;
+        worded_.error.struct_size = sizeof worded_;
+    }
     /// An error with the two numbers that disagree and the output at fault. In the message, '#'
     /// stands for 'expected' and '@' for 'actual'; a message that is too long is cut off.
     error(libsplit::status code, const char *message, std::int64_t expected = 0,
-          std::int64_t actual = 0, std::int32_t output_index = -1) noexcept
-        : error() {
-        detail_.status = static_cast<libsplit_status>(code);
-        detail_.output_index = output_index;
-        detail_.expected = expected;
-        detail_.actual = actual;
-        detail::text text(detail_.message);
+          std::int64_t actual = 0, std::int32_t output_index = -1) noexcept {
+        worded_.error.status = static_cast<libsplit_status>(code);
+        worded_.error.output_index = output_index;
+        worded_.error.expected = expected;
+        worded_.error.actual = actual;
+        detail::text text(worded_.error.message);
         for (; *message != '\0'; message++) {
             if (*message == '#' || *message == '@')
                 text.add(*message == '#' ? expected : actual);
@@ -351,24 +353,24 @@ class error : public std::exception {
     }
 
     libsplit::status status() const noexcept {
-        return static_cast<libsplit::status>(detail_.status);
+        return static_cast<libsplit::status>(worded_.error.status);
     }
     /// The index of the output or length at fault; -1 if there is none.
-    std::int32_t output_index() const noexcept { return detail_.output_index; }
+    std::int32_t output_index() const noexcept { return worded_.error.output_index; }
     /// If two numbers disagree: the one that was expected ...
-    std::int64_t expected() const noexcept { return detail_.expected; }
+    std::int64_t expected() const noexcept { return worded_.error.expected; }
     /// ... and the one that was found. Otherwise both are 0.
-    std::int64_t actual() const noexcept { return detail_.actual; }
+    std::int64_t actual() const noexcept { return worded_.error.actual; }
     /// Text for people: the argument, the rule, both numbers and the remedy. Empty if there is no
     /// error.
-    const char *what() const noexcept override { return detail_.message; }
+    const char *what() const noexcept override { return worded_.error.message; }
     /// Whether there is an error.
-    explicit operator bool() const noexcept { return detail_.status != LIBSPLIT_STATUS_OK; }
+    explicit operator bool() const noexcept { return worded_.error.status != LIBSPLIT_STATUS_OK; }
     /// For functions of libsplit.h.
-    libsplit_error *get() noexcept { return &detail_; }
+    libsplit_error *get() noexcept { return &worded_.error; }
 
   private:
-    libsplit_error detail_ = LIBSPLIT_ERROR_INIT;
+    libsplit_worded_error worded_ = LIBSPLIT_WORDED_ERROR_INIT(LIBSPLIT_WORDS_CPP);
 };
 
 /// A value, or an error instead. T may be void.

@@ -84,7 +84,7 @@ def test_versions() -> None:
     seven = np.arange(7.0)
     assert [len(p) for p in libsplit.onnx_split(seven, num_outputs=3)] == [3, 3, 1]
     for opset in 1, 2, 11, 13, 17:
-        with pytest.raises(ValueError, match="num_outputs: ONNX Split-"):
+        with pytest.raises(ValueError, match="num_outputs is .*, but ONNX Split-"):
             libsplit.onnx_split(seven, num_outputs=3, opset=opset)
     five = libsplit.onnx_split(np.arange(5), num_outputs=4, clamp_uneven=True)
     assert [len(piece) for piece in five] == [2, 2, 1, 0]

@@ -4,7 +4,7 @@
 //! For everything unsafe here: promises 1 and 4 of [`super`].
 
 use super::parse::FIRST_ERROR;
-use super::types::{libsplit_error, libsplit_status};
+use super::types::{libsplit_error, libsplit_status, libsplit_worded_error};
 use crate::error::Error;
 use crate::text::Text;
 use crate::words::Words;
@@ -61,7 +61,8 @@ unsafe fn write_message(error: *mut libsplit_error, reason: &Error) {
     // SAFETY: promise 4; every bit pattern is a byte, and the size says whether there are words.
     let (room, words) = unsafe {
         let has_words = (*error).struct_size >= FIRST_ERROR + size_of::<u32>();
-        let words = if has_words && (*error).words < 4 { (*error).words } else { 0 };
+        let worded = error.cast::<libsplit_worded_error>();
+        let words = if has_words && (*worded).words < 4 { (*worded).words } else { 0 };
         (&mut *(&raw mut (*error).message).cast::<[u8; SIZE]>(), words)
     };
     // A message that does not fit is cut off; its numbers have fields of their own.

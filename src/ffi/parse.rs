@@ -6,7 +6,7 @@
 use super::reads::Reads;
 use super::types::{
     libsplit_dtype, libsplit_error, libsplit_executor, libsplit_params, libsplit_tensor,
-    LIBSPLIT_FLAG_CLAMP_UNEVEN,
+    libsplit_worded_error, LIBSPLIT_FLAG_CLAMP_UNEVEN,
 };
 use crate::dtype::DType;
 use crate::error::{number, Error};
@@ -220,7 +220,7 @@ pub(super) fn checked<T>(pointer: *const T, argument: Argument) -> Result<*const
 /// whatever is added later.
 pub(super) const FIRST_PARAMS: usize = offset_of!(libsplit_params, flags) + size_of::<u32>();
 pub(super) const FIRST_EXECUTOR: usize = offset_of!(libsplit_executor, flags) + size_of::<u32>();
-pub(super) const FIRST_ERROR: usize = offset_of!(libsplit_error, words);
+pub(super) const FIRST_ERROR: usize = offset_of!(libsplit_worded_error, words);
 
 /// The largest `struct_size` that is accepted.
 const MAX_STRUCT_SIZE: usize = 4096;

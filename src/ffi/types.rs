@@ -308,8 +308,16 @@ pub struct libsplit_error {
     /// NUL-terminated UTF-8 text: the argument, the rule, both numbers and the remedy. It is meant for
     /// people, and its wording may change.
     pub message: [c_char; 240],
-    /// Whose names for arguments the message uses, set by the caller: LIBSPLIT_WORDS_... (any other
-    /// number means LIBSPLIT_WORDS_C).
+}
+
+/// A libsplit_error whose message uses other names for arguments than this header. Pass the address of
+/// 'error', whose struct_size must be sizeof(libsplit_worded_error).
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct libsplit_worded_error {
+    /// Filled in as any other.
+    pub error: libsplit_error,
+    /// Whose names the message uses: LIBSPLIT_WORDS_... (any other number means LIBSPLIT_WORDS_C).
     pub words: u32,
 }
 

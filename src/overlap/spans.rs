@@ -302,7 +302,7 @@ mod tests {
         let span = |at: usize| {
             calls.set(calls.get() + 1);
             let start = 4096 + (at / 5000 * 7919 % 20) * 150_001 + (at / 5000).pow(2);
-            let len = if at % 5000 == 0 { 77 } else { 0 };
+            let len = if at.is_multiple_of(5000) { 77 } else { 0 };
             Span { start, end: start + len }
         };
         assert_eq!(first_meeting(&Numbered(count, &span)), None);

@@ -78,7 +78,6 @@ pub fn call(body: impl FnOnce(*mut libsplit_error) -> libsplit_status) -> Result
         expected: 77,
         actual: 77,
         message: [77; 240],
-        words: 77,
     };
     let status = body(&mut error);
     assert_eq!(status, error.status);

@@ -17,11 +17,9 @@ namespace libsplit_openvino {
 namespace {
 
 // No error yet, for messages in the words of the model that the operator is from.
-libsplit_error error_of(const libsplit_params &params) {
-    libsplit_error error = LIBSPLIT_ERROR_INIT;
-    error.words =
-        params.op == LIBSPLIT_OP_ONNX_SPLIT ? LIBSPLIT_WORDS_ONNX : LIBSPLIT_WORDS_OPENVINO;
-    return error;
+libsplit_worded_error error_of(const libsplit_params &params) {
+    return LIBSPLIT_WORDED_ERROR_INIT(
+        params.op == LIBSPLIT_OP_ONNX_SPLIT ? LIBSPLIT_WORDS_ONNX : LIBSPLIT_WORDS_OPENVINO);
 }
 
 void check(libsplit_status status, const libsplit_error &error) {
@@ -55,7 +53,8 @@ libsplit_status try_infer(const Described &input, const libsplit_params &params,
 
 std::vector<Described> infer(const Described &input, const libsplit_params &params, int64_t count) {
     std::vector<Described> pieces;
-    libsplit_error error = error_of(params);
+    libsplit_worded_error worded = error_of(params);
+    libsplit_error &error = worded.error;
     check(try_infer(input, params, count, pieces, &error), error);
     return pieces;
 }
@@ -121,7 +120,8 @@ void copy(const Described &input, const libsplit_params &params,
     auto pieces = tensors(outputs);
     libsplit_executor executor = LIBSPLIT_EXECUTOR_INIT(parallel_for, nullptr);
     executor.max_tasks = static_cast<uint32_t>(parallel_get_max_threads());
-    libsplit_error error = error_of(params);
+    libsplit_worded_error worded = error_of(params);
+    libsplit_error &error = worded.error;
     check(libsplit_copy(&input.tensor, &params, pieces.data(), pieces.size(), &executor, &error),
           error);
 }

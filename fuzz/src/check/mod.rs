@@ -16,7 +16,6 @@ use libsplit::ffi::{
     libsplit_plan_size, libsplit_plan_view, libsplit_status, libsplit_tensor,
 };
 use std::ffi::CStr;
-use std::mem::offset_of;
 use std::ptr::{null, null_mut};
 
 /// Makes the call of a script through each function.
@@ -84,12 +83,11 @@ impl Arguments {
             expected: 77,
             actual: 77,
             message: [77; 240],
-            words: 77,
         };
         let status = match self.fault {
             11 => return body(askew(&raw const error).cast_mut()) != libsplit_status::OK,
             12 => {
-                error.struct_size = offset_of!(libsplit_error, words) - 1;
+                error.struct_size = size_of::<libsplit_error>() - 1;
                 return body(&raw mut error) != libsplit_status::OK;
             }
             20 => body(null_mut()),
