@@ -194,7 +194,7 @@ static size_t in_order(size_t i, size_t count) {
 }
 static size_t from_the_last(size_t i, size_t count) { return count - 1 - i; }
 /* 7919 is prime and divides none of the counts. */
-static size_t out_of_order(size_t i, size_t count) { return i * 7919 % count; }
+static size_t out_of_order(size_t i, size_t count) { return (size_t)((uint64_t)i * 7919 % count); }
 
 static void test_columns_of_one_matrix(void) {
     static const size_t counts[] = {2, 3, 16, 17, 600};

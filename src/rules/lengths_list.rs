@@ -31,7 +31,10 @@ pub(super) fn pieces<'a>(
     }
     let (words, dtype) = (lengths.words(), lengths.dtype);
     let (sum, has_rest) = match words {
-        Some(words) => add_up(words.iter().copied().map(Some), dtype, takes_rest)?,
+        Some(words) => match plain_sum(words) {
+            Some(sum) => (Some(sum), false),
+            None => add_up(words.iter().copied().map(Some), dtype, takes_rest)?,
+        },
         None if lengths.bit_stride == 0 && count > 2 => {
             // Two entries are enough to know all of them, however many there claim to be.
             let (sum, has_rest) = add_up((0..2).map(|at| lengths.value(at)), dtype, takes_rest)?;
@@ -54,6 +57,16 @@ pub(super) fn pieces<'a>(
         Some(words) if !has_rest => Pieces::Words(words),
         _ => Pieces::Listed { lengths: *lengths, rest },
     })
+}
+
+/// Returns the sum of the entries if none of them is below 0, and the sum not above `i64::MAX`.
+fn plain_sum(words: &[i64]) -> Option<i64> {
+    let (sum, signs) = words.iter().fold((0i64, 0), |(sum, signs), length| {
+        let sum = sum.wrapping_add(*length);
+        // A sum that is too large has been negative.
+        (sum, signs | length | sum)
+    });
+    (signs >= 0).then_some(sum)
 }
 
 /// Returns the sum of the entries, or `None` if it is above `i64::MAX`, and whether one of them is the rest.
