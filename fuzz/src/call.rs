@@ -361,7 +361,8 @@ fn split(script: &Script, op: i64, extent: i64) -> Option<Box<Described>> {
         split.agree();
     } else if split.is_placed && !split.raw.data.is_null() && claimed <= 1 {
         let model = split.model.clone().filter(|model| !model.is_empty());
-        for (value, position) in values.iter().zip(model.iter().flat_map(Tensor::positions)) {
+        let positions = model.iter().flat_map(|model| model.first_positions(values.len()));
+        for (value, position) in values.iter().zip(positions) {
             split.encode(*value, position);
         }
     }

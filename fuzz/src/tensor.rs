@@ -136,6 +136,11 @@ impl Tensor {
 
     /// Returns the bit address of every element, in row-major order.
     pub fn positions(&self) -> Vec<i128> {
+        self.first_positions(usize::MAX)
+    }
+
+    /// Returns the bit addresses of the first elements, at most so many: a list may repeat one for billions.
+    pub fn first_positions(&self, most: usize) -> Vec<i128> {
         if self.is_empty() {
             return vec![];
         }
@@ -145,6 +150,7 @@ impl Tensor {
             positions = positions
                 .into_iter()
                 .flat_map(|from| (0..extent).map(move |index| from + index * step))
+                .take(most)
                 .collect();
         }
         positions

@@ -18,8 +18,9 @@ namespace {
 
 // No error yet, for messages in the words of the model that the operator is from.
 libsplit_worded_error error_of(const libsplit_params &params) {
-    return LIBSPLIT_WORDED_ERROR_INIT(
-        params.op == LIBSPLIT_OP_ONNX_SPLIT ? LIBSPLIT_WORDS_ONNX : LIBSPLIT_WORDS_OPENVINO);
+    const uint32_t words =
+        params.op == LIBSPLIT_OP_ONNX_SPLIT ? LIBSPLIT_WORDS_ONNX : LIBSPLIT_WORDS_OPENVINO;
+    return LIBSPLIT_WORDED_ERROR_INIT(words);
 }
 
 void check(libsplit_status status, const libsplit_error &error) {
