@@ -1142,9 +1142,6 @@ static const struct bad reads_cases[] = {
      "params.split", OUTPUT(1)},
 };
 
-/* libsplit_error of the first version, as old programs have it. */
-#define FIRST_ERROR_BYTES sizeof(libsplit_error)
-
 /* Every call writes to that part of the error structure. */
 static void test_outputs_over_the_error(void) {
     static struct scene scene;
@@ -1345,7 +1342,7 @@ static void test_every_element_type_one_byte_short(void) {
 
 /* An error structure that cannot be written to makes every call fail, valid or not. */
 static void test_error_structures_that_are_too_small(void) {
-    static const size_t sizes[] = {0, 1, FIRST_ERROR_BYTES - 1};
+    static const size_t sizes[] = {0, 1, sizeof(libsplit_error) - 1};
     static struct scene scene, before;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         for (unsigned verb = COUNT; verb <= COPY; verb *= 2) {
@@ -1417,8 +1414,8 @@ static void test_words(void) {
         {"of no door", "params.axis 9 ", LIBSPLIT_WORDS_OPENVINO + 1,
          sizeof(libsplit_worded_error)},
         {"of no door at all", "params.axis 9 ", UINT32_MAX, sizeof(libsplit_worded_error)},
-        {"of the first version", "params.axis 9 ", LIBSPLIT_WORDS_CPP, FIRST_ERROR_BYTES},
-        {"that are cut off", "params.axis 9 ", LIBSPLIT_WORDS_CPP, FIRST_ERROR_BYTES + 3},
+        {"of the first version", "params.axis 9 ", LIBSPLIT_WORDS_CPP, sizeof(libsplit_error)},
+        {"that are cut off", "params.axis 9 ", LIBSPLIT_WORDS_CPP, sizeof(libsplit_error) + 3},
     };
     static struct scene scene;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)

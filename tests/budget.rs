@@ -238,7 +238,7 @@ fn the_library_is_within_its_budget() {
     );
     budget.none("lines outside of src/copy/machine.rs that name CPU models", &models);
     // The goal is 6,000, which is enough; until then it must not grow.
-    budget.at_most("lines of src outside of src/copy without tests", lines(&others), 6_378);
+    budget.at_most("lines of src outside of src/copy without tests", lines(&others), 6_377);
     assert!(fs::exists(Path::new(ROOT).join(MACHINE)).unwrap(), "no {MACHINE}\n{}", budget.text);
     assert!(!budget.is_exceeded, "\n{}", budget.text);
     println!("{}", budget.text);

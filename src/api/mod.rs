@@ -3,6 +3,7 @@
 #![allow(unsafe_code)] // where borrows become pointers
 
 pub(crate) mod element;
+mod lengths;
 #[cfg(feature = "ndarray")]
 mod ndarray;
 pub(crate) mod plan;

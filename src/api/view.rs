@@ -1,14 +1,17 @@
 //! Typed tensors over slices, for Rust callers.
 
 use super::element::Element;
+use super::split::Split;
 use crate::dtype::DType;
 use crate::error::{number, Error};
 use crate::ffi::{libsplit_dtype, libsplit_tensor};
 use crate::geometry;
+use crate::operator::Operator;
 use crate::shape::{self, usize_of, MAX_RANK};
 use crate::tensor::Tensor;
 use crate::words::Argument;
 use alloc::boxed::Box;
+use alloc::vec::Vec;
 use core::mem::MaybeUninit;
 use core::ptr::null_mut;
 
@@ -182,10 +185,47 @@ impl<'a, T: Element> View<'a, T> {
         self.layout.first(self.data.as_ptr().cast_mut())
     }
 
+    /// Returns the elements in row-major order.
+    #[must_use]
+    pub fn to_vec(&self) -> Vec<T> {
+        if self.shape().is_empty() {
+            return self.get(&[]).copied().into_iter().collect();
+        }
+        in_one().to_vecs(self).ok().and_then(|mut copies| copies.pop()).unwrap_or_default()
+    }
+
+    /// Copies the elements in row-major order to a slice of the same length.
+    ///
+    /// ```
+    /// let data = [1u8, 2, 3, 4, 5, 6];
+    /// let column = libsplit::View::strided(&data, 1, &[2], &[3])?;
+    /// let mut two = [0; 2];
+    /// column.copy_to(&mut two)?;
+    /// assert_eq!(two, [2, 5]);
+    /// # Ok::<(), libsplit::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::SliceLen`] if the slice has a different length.
+    pub fn copy_to(&self, target: &mut [T]) -> Result<(), Error> {
+        let whole = ViewMut::packed(&mut *target, self.shape())?;
+        if !self.shape().is_empty() {
+            return in_one().copy(self, &mut [whole]);
+        }
+        // No operator accepts a scalar.
+        target.iter_mut().zip(self.get(&[])).for_each(|(target, element)| *target = *element);
+        Ok(())
+    }
+
     pub(crate) fn tensor(&self) -> Tensor<'_> {
         let (data, strides) = (self.as_ptr().cast_mut().cast(), Some(self.strides()));
         Tensor { strides, ..Tensor::packed(data, T::DTYPE, self.shape()) }
     }
+}
+
+/// Returns the split that copies a whole view: into one piece.
+fn in_one() -> Split<'static> {
+    Split::new(Operator::OpenVinoSplit1).num_outputs(1)
 }
 
 impl<'a, T: Element> ViewMut<'a, T> {

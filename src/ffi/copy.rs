@@ -154,13 +154,11 @@ fn check_arrays(
             Some(span).filter(|span| !span.is_apart(hull)).unwrap_or_default()
         }
     };
-    match first_crossing(count, &Numbered(count.saturating_mul(3), &spans)) {
-        None => Ok(()),
-        Some((output, array)) => {
-            let other = Argument::Output((array - count) / 2);
-            Err(Error::UsedElsewhere { output, field: Field::Itself, other })
-        }
-    }
+    let crossing = first_crossing(count, &Numbered(count.saturating_mul(3), &spans));
+    crossing.map_or(Ok(()), |(output, array)| {
+        let other = Argument::Output((array - count) / 2);
+        Err(Error::UsedElsewhere { output, field: Field::Itself, other })
+    })
 }
 
 /// What an output reaches over (nothing if it has no elements), how many bytes are copied to it, and whether it is

@@ -62,11 +62,11 @@ unsafe fn write_message(error: *mut libsplit_error, reason: &Error) {
     let (room, words) = unsafe {
         let has_words = (*error).struct_size >= FIRST_ERROR + size_of::<u32>();
         let worded = error.cast::<libsplit_worded_error>();
-        let words = if has_words && (*worded).words < 4 { (*worded).words } else { 0 };
+        let words = if has_words { (*worded).words } else { 0 };
         (&mut *(&raw mut (*error).message).cast::<[u8; SIZE]>(), words)
     };
     // A message that does not fit is cut off; its numbers have fields of their own.
     let mut text = Text::new(room);
-    let _ = write!(text, "{}", reason.message(&Words::of(words)));
+    let _ = write!(text, "{}", reason.message(&Words::of(if words < 4 { words } else { 0 })));
     text.end();
 }

@@ -147,10 +147,9 @@ fn check_sizes(call: &ParsedCall<'_>) -> Result<(), Error> {
             len > 0 && has_elements && usize::try_from(bytes_of_bits(bits)).is_err()
         })
     };
-    match pieces.iter().find(|piece| is_too_large(piece.len)) {
-        None => Ok(()),
-        Some(piece) => Err(Error::TooManyElements { argument: Argument::Output(piece.index) }),
-    }
+    pieces.iter().find(|piece| is_too_large(piece.len)).map_or(Ok(()), |piece| {
+        Err(Error::TooManyElements { argument: Argument::Output(piece.index) })
+    })
 }
 
 /// Checks that every wanted output has an array for its shape that is long enough, and one for its strides or, if it is
@@ -196,8 +195,8 @@ fn check_arrays(
         }
     }
     let is_read = |span| call.reads.under(span).is_some();
-    let parts = [shapes, all_strides, descriptors];
-    if is_read(parts.into_iter().fold(Span::NOWHERE, Span::hull)) && parts.into_iter().any(is_read)
+    let hulls = [shapes, all_strides, descriptors];
+    if is_read(hulls.into_iter().fold(Span::NOWHERE, Span::hull)) && hulls.into_iter().any(is_read)
     {
         return check_closely(call, outputs, place);
     }
@@ -253,8 +252,5 @@ fn check_closely(
     if let Some((at, other)) = reads.first_under(&spans, hull, (Argument::Outputs, descriptors)) {
         return clash(at, other);
     }
-    match first_meeting(&spans) {
-        None => Ok(()),
-        Some((at, other)) => clash(at, Argument::Output(other / 2)),
-    }
+    first_meeting(&spans).map_or(Ok(()), |(at, other)| clash(at, Argument::Output(other / 2)))
 }
