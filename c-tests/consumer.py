@@ -22,8 +22,15 @@ parser.add_argument("--config", help="its build type")
 parser.add_argument("--cmake")
 parser.add_argument("--cc")
 parser.add_argument("--cxx", default="c++")
+parser.add_argument("--system", default="Linux", help="for which the programs are built")
+parser.add_argument("--toolchain", help="the toolchain file for CMake, if they are not built for this machine")
+parser.add_argument("--target", default="", help="Rust's name of the machine that they are built for")
+parser.add_argument("--emulator", default="", help="what runs them, a list of CMake; 'none' if nothing can")
 args = parser.parse_args()
 
+windows = args.system == "Windows"
+suffix = ".exe" if windows else ""
+emulator = [word for word in args.emulator.split(";") if word]
 work = args.build / "consumer"
 moved = args.installed or work / "moved"
 work.mkdir(exist_ok=True)
@@ -38,8 +45,20 @@ def run(*command, **env):
     return done.stdout
 
 
-def check(program, **env):
-    output = run(program, **env)
+def check(program, *libraries):
+    """Runs a program that finds the shared library in one of these directories, or needs none."""
+    program = program.with_name(program.name + suffix)
+    assert program.exists(), program
+    if emulator == ["none"]:
+        return
+    variable = "PATH" if windows else "LD_LIBRARY_PATH"
+    paths = [str(path) for path in libraries]
+    before = [os.environ[variable]] if variable in os.environ else []
+    env = {variable: os.pathsep.join(paths + before)} if paths else {}
+    if windows and emulator:
+        paths = [f"Z:{path}".replace("/", "\\") for path in paths]
+        env = {"WINEPATH": ";".join([*paths, os.environ.get("WINEPATH", "")])}
+    output = run(*emulator, program, **env)
     assert output == EXPECTED, f"{program} printed {output!r}, not {EXPECTED!r}"
 
 
@@ -61,15 +80,17 @@ def pkg_config():
         path = {"PKG_CONFIG_PATH": str(pc.parent)}
         return shlex.split(run("pkg-config", "--cflags", "--libs", name, **path))
 
-    libdir = pc.parent.parent
+    libdir = moved / "bin" if windows else pc.parent.parent
     run(args.cc, PROGRAM, "-o", work / "shared", *flags("libsplit"))
-    check(work / "shared", LD_LIBRARY_PATH=str(libdir))
+    check(work / "shared", libdir)
     run(args.cxx, "-std=c++17", PROGRAM.with_suffix(".cpp"), "-o", work / "cpp",
         *flags("libsplit"))
-    check(work / "cpp", LD_LIBRARY_PATH=str(libdir))
+    check(work / "cpp", libdir)
 
     run(args.cc, PROGRAM, "-o", work / "static", *flags("libsplit-static"))
     check(work / "static")
+    if args.system == "Darwin":  # which has no static libc
+        return
     for libsplit in flags("libsplit-static"), flags("libsplit"):
         run(args.cc, "-static", PROGRAM, "-o", work / "all-static", *libsplit)
         check(work / "all-static")
@@ -78,12 +99,15 @@ def pkg_config():
 def cmake_project(name, *options):
     # A Debug build, as users make too; with add_subdirectory it runs cargo's dev profile.
     build = work / name
+    if args.toolchain:
+        options = (f"-DCMAKE_TOOLCHAIN_FILE={args.toolchain}", f"-DLIBSPLIT_CARGO_TARGET={args.target}", *options)
     run(args.cmake, "-S", PROGRAM.parent, "-B", build, f"-DCMAKE_C_COMPILER={args.cc}",
         f"-DCMAKE_CXX_COMPILER={args.cxx}", "-DCMAKE_BUILD_TYPE=Debug", *options)
     run(args.cmake, "--build", build)
-    check(build / "shared")
+    directory = [moved / "bin", build / "libsplit/lib"] if windows else []
+    check(build / "shared", *directory)
     check(build / "static")
-    check(build / "cpp")
+    check(build / "cpp", *directory)
 
 
 ways = {

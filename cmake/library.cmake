@@ -11,6 +11,9 @@ set(rustc_flags -C llvm-args=-unroll-runtime=false
 if(NOT LIBSPLIT_AVX512)
     list(APPEND rustc_flags -C llvm-args=-max-bytes-for-alignment=10)
 endif()
+if(LIBSPLIT_TEST_SWITCH)
+    list(APPEND rustc_flags --cfg libsplit_test_switch)
+endif()
 # Outlined atomics would ask the C library which instructions the CPU has, and the static library needs no C library.
 if(rust_target MATCHES "^aarch64")
     list(APPEND rustc_flags -C target-feature=-outline-atomics)
@@ -60,7 +63,7 @@ foreach(link ${links})
 endforeach()
 if(import_lib)
     add_custom_command(TARGET libsplit-build POST_BUILD
-        COMMAND ${stage} ${cargo_out}/${import_lib} ${stage_dir}
+        COMMAND ${stage} ${link_dir}/${import_lib} ${stage_dir}
         BYPRODUCTS ${stage_dir}/${import_lib})
 endif()
 
