@@ -151,12 +151,10 @@ impl Split {
     fn checked(&self, done: Result<(), libsplit::Error>) -> Result<()> {
         let Err(error) = done else { return Ok(()) };
         let is_each = matches!(self.lengths, Some(Lengths::Scalar(_)));
-        let words = Words {
-            lengths: if is_each { "--each" } else { "--lengths" },
-            clamp: ", --balanced, --clamp-uneven",
-            rest: "only with --op variadic-split may one be -1",
-            ..Words::COMMAND_LINE
-        };
+        let mut words = Words::COMMAND_LINE;
+        words.lengths = if is_each { "--each" } else { "--lengths" };
+        words.clamp = ", --balanced, --clamp-uneven";
+        words.rest = "only with --op variadic-split may one be -1";
         let kind = if error.kind() == ErrorKind::Opset { Kind::Usage } else { Kind::Refused };
         Err(failure(kind, error.message(&words).to_string()))
     }
