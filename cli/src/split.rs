@@ -105,14 +105,12 @@ impl Split {
             ..UNWANTED
         };
         let params = libsplit_params {
-            struct_size: size_of::<libsplit_params>(),
-            op: self.op,
-            opset: self.opset,
             axis: self.axis,
             split: if self.lengths.is_some() { &raw const list } else { null() },
             num_outputs: self.num_outputs,
             keepdims: self.keepdims.into(),
             flags: self.flags,
+            ..libsplit_params::init(self.op, self.opset)
         };
         body(&raw const params)
     }
@@ -187,11 +185,8 @@ impl Split {
         };
         let described: Vec<_> = outputs.iter_mut().map(described).collect();
         let executor = libsplit_executor {
-            struct_size: size_of::<libsplit_executor>(),
-            parallel_for: Some(parallel_for),
-            pool: (&raw const pool).cast_mut().cast(),
             max_tasks: 256, // more than threads, for a smooth bar
-            flags: 0,
+            ..libsplit_executor::init(Some(parallel_for), (&raw const pool).cast_mut().cast())
         };
         self.copy_to((input, data), &described, &raw const executor)
     }

@@ -1,7 +1,7 @@
 //! The structures and constants of `libsplit.h`. Names, field order and numbers are frozen.
 
 use core::ffi::{c_char, c_void};
-use core::ptr::null_mut;
+use core::ptr::{null, null_mut};
 
 /// The version of this header; libsplit_version() returns the version of the library. The ABI only
 /// grows: by functions, by constants, and by fields at the end of structures that have a struct_size.
@@ -323,6 +323,46 @@ pub struct libsplit_error {
     /// NUL-terminated UTF-8 text: the argument, the rule, both numbers and the remedy. It is meant for
     /// people, and its wording may change.
     pub message: [c_char; 240],
+}
+
+impl libsplit_params {
+    /// Returns what LIBSPLIT_PARAMS_INIT(op, opset) makes.
+    #[must_use]
+    pub const fn init(op: libsplit_op, opset: i32) -> Self {
+        Self {
+            struct_size: size_of::<Self>(),
+            op,
+            opset,
+            axis: 0,
+            split: null(),
+            num_outputs: 0,
+            keepdims: 1,
+            flags: 0,
+        }
+    }
+}
+
+impl libsplit_error {
+    /// What LIBSPLIT_ERROR_INIT makes.
+    /// cbindgen:ignore
+    pub const INIT: Self = Self {
+        struct_size: size_of::<Self>(),
+        status: libsplit_status::OK,
+        output_index: -1,
+        expected: 0,
+        actual: 0,
+        words: 0,
+        reserved: 0,
+        message: [0; 240],
+    };
+}
+
+impl libsplit_executor {
+    /// Returns what LIBSPLIT_EXECUTOR_INIT(parallel_for, pool) makes.
+    #[must_use]
+    pub const fn init(parallel_for: libsplit_parallel_for_fn, pool: *mut c_void) -> Self {
+        Self { struct_size: size_of::<Self>(), parallel_for, pool, max_tasks: 0, flags: 0 }
+    }
 }
 
 /// One task of a call: does part 'index' of the work behind 'task_ctx'. Never fails.
