@@ -13,9 +13,7 @@
 #define _DEFAULT_SOURCE 1
 
 #include "check.h"
-
-#include <sys/mman.h>
-#include <unistd.h>
+#include "system.h"
 
 #define MAX_PIECES 17
 #define MARGIN 64
@@ -32,11 +30,9 @@ struct region {
 static struct region source_region, target_regions[MAX_PIECES], plan_region, address_region;
 
 static struct region map_region(void) {
-    size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    unsigned char *all =
-        mmap(NULL, REGION + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (all == MAP_FAILED || mprotect(all + page, REGION, PROT_READ | PROT_WRITE) != 0)
-        abort();
+    size_t page = page_bytes();
+    unsigned char *all = reserve_addresses(REGION + 2 * page);
+    allow_access(all + page, REGION);
     return (struct region){all + page, all + page + REGION};
 }
 
@@ -567,15 +563,11 @@ static void check_far_columns_in_pages(unsigned char *all, int64_t page, int64_t
 
 static void test_holes_between_blocks(void) {
     static const int64_t rows[] = {1, 2, 3, 5, 9, 20, 33, 64, 70, 150, 300};
-    int64_t page = (int64_t)sysconf(_SC_PAGESIZE), pitch = 2 * page;
-    unsigned char *all =
-        mmap(NULL, (size_t)(BLOCKS * pitch + page), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (all == MAP_FAILED)
-        abort();
+    int64_t page = (int64_t)page_bytes(), pitch = 2 * page;
+    unsigned char *all = reserve_addresses((size_t)(BLOCKS * pitch + page));
     for (int i = 0; i < BLOCKS; i++) {
         unsigned char *block = all + page + i * pitch;
-        if (mprotect(block, (size_t)page, PROT_READ | PROT_WRITE) != 0)
-            abort();
+        allow_access(block, (size_t)page);
         memcpy(block, source_region.begin + i * page, (size_t)page);
     }
     for (int64_t run = 1; run <= 1500; run += run < 16 ? 1 : run / 8)
@@ -591,7 +583,7 @@ static void test_holes_between_blocks(void) {
             }
     check_steps_in_pages(all, page, pitch);
     check_far_columns_in_pages(all, page, pitch);
-    munmap(all, (size_t)(BLOCKS * pitch + page));
+    release_addresses(all, (size_t)(BLOCKS * pitch + page));
 }
 
 int main(void) {

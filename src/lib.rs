@@ -107,6 +107,13 @@ fn panic(info: &core::panic::PanicInfo<'_>) -> ! {
     }
 }
 
+// What compilers call without being told to, such as memcpy. A shared library has to name where that comes from, or
+// loaders may call it before it is ready. (A static library names nothing.)
+#[cfg(all(feature = "capi", not(test), unix))]
+#[cfg_attr(target_vendor = "apple", link(name = "System"))]
+#[cfg_attr(not(target_vendor = "apple"), link(name = "c"))]
+extern "C" {}
+
 /// Builds that keep checks, and the core library as it comes for other CPUs, keep the tables that unwinding would take,
 /// and these name it. Nothing unwinds.
 #[cfg(all(feature = "capi", not(test), any(debug_assertions, not(target_arch = "x86_64"))))]
