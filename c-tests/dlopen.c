@@ -272,7 +272,7 @@ static void test_unload_after_use_on_another_thread(const char *path, int thread
 }
 
 int main(int argc, char **argv) {
-    check_start(NULL); /* it loads the library again and again */
+    CHECK_START();
     if (argc != 2) {
         fprintf(stderr, "usage: %s path-of-the-library\n", argv[0]);
         return 2;

@@ -4,7 +4,7 @@ panics, allocates, unwinds, or reads and writes files is in them. Both keep the 
 debuggers find a caller. And the shared one, as it is installed, is small, and written to by nobody:
 its tables are read-only once they are relocated, and its stack is not executable.
 
-usage: needs_nothing.py WITH_SYMBOLS SHARED STATIC BYTES NM READELF
+usage: needs_nothing.py WITH_SYMBOLS SHARED STATIC LEAST-LARGEST NM READELF
 """
 
 import os
@@ -12,7 +12,7 @@ import re
 import subprocess
 import sys
 
-with_symbols, shared, static, budget, nm, readelf = sys.argv[1:]
+with_symbols, shared, static, sizes, nm, readelf = sys.argv[1:]
 # Compilers may call any of these. Every libc has had them since its first version, and where there
 # is none, they are a dozen lines.
 ALLOWED = {"memcpy", "memmove", "memset", "memcmp"}
@@ -57,7 +57,10 @@ for file in with_symbols, static:
         errors.append(f"{file} has lost its symbols: {len(names)}")
     errors += [f"{file} contains {name}" for name in names if FORBIDDEN.search(name)]
 size = os.path.getsize(shared)
-print(f"{size:,} bytes of {int(budget):,}")
-if size > int(budget):
+least, largest = map(int, sizes.split("-"))
+print(f"{size:,} bytes: from {least:,} to {largest:,} are expected")
+if size > largest:
     errors.append(f"{shared} has {size:,} bytes: find what has grown")
+if size < least:
+    errors.append(f"{shared} has {size:,} bytes: find what is missing")
 sys.exit("\n".join(errors) or None)
