@@ -23,6 +23,18 @@ need() {
     command -v "$program" >/dev/null || skip "no $program after the installation of $*"
 }
 
+# need_llvm: sets llvm to the newest version of Clang and LLD that the machine has, or can get.
+need_llvm() {
+    for llvm in $(apt-cache pkgnames clang- 2>/dev/null | sed -n 's/^clang-\([0-9]*\)$/\1/p' | sort -nr); do
+        apt-cache show "lld-$llvm" "llvm-$llvm" >/dev/null 2>&1 || continue
+        need "clang-$llvm" "clang-$llvm"
+        need "lld-$llvm" "lld-$llvm"
+        need "llvm-ar-$llvm" "llvm-$llvm"
+        return
+    done
+    skip "no clang, lld and llvm of one version, as Debian has them"
+}
+
 # Debian's newest Rust is unpacked, and not installed: with the source of core, which is all that libsplit needs, and
 # with AArch64's standard library, which Rust's test harness needs.
 unpack_debian_rust() {
@@ -66,3 +78,10 @@ need_rust_for() {
 # Several builds run side by side only as far as the machine has cores.
 jobs=$(getconf _NPROCESSORS_ONLN)
 if command -v ninja >/dev/null; then export CMAKE_GENERATOR=Ninja; fi
+
+# run_tests BUILD [argument of ctest...]
+run_tests() {
+    tests_of=$1
+    shift
+    ctest --test-dir "$tests_of" --output-on-failure --parallel "$jobs" "$@" </dev/null
+}
