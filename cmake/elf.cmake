@@ -11,6 +11,8 @@ set(shared_lib libsplit.so.${PROJECT_VERSION})
 set(soname libsplit.so.${soversion})
 set(links ${soname} libsplit.so)
 set(import_lib)
+set(static_link ${stage_dir}/libsplit-static.a) # for -lsplit-static
+file(CREATE_LINK ${static_lib} ${static_link} SYMBOLIC)
 
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS include/libsplit.h)
 file(STRINGS include/libsplit.h functions REGEX "^(LIBSPLIT_API )?[a-z].*libsplit_[a-z_]+\\(")
