@@ -105,7 +105,7 @@ static int32_t run_wrong_numbers(void *data, libsplit_task_fn task, void *task_c
     task(task_ctx, count);
     task(task_ctx, SIZE_MAX);
     task(task_ctx, (size_t)1 << 31);
-    task(task_ctx, SIZE_MAX - UINT32_MAX);
+    task(task_ctx, SIZE_MAX - (SIZE_MAX > UINT32_MAX ? UINT32_MAX : 0));
     return 0;
 }
 
