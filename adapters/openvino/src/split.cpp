@@ -20,10 +20,11 @@ namespace libsplit_openvino {
 namespace {
 
 // No error yet, for messages in the words of the model that the operator is from.
-libsplit_worded_error error_of(const libsplit_params &params) {
-    const uint32_t words =
+libsplit_error error_of(const libsplit_params &params) {
+    libsplit_error error = LIBSPLIT_ERROR_INIT;
+    error.words =
         params.op == LIBSPLIT_OP_ONNX_SPLIT ? LIBSPLIT_WORDS_ONNX : LIBSPLIT_WORDS_OPENVINO;
-    return LIBSPLIT_WORDED_ERROR_INIT(words);
+    return error;
 }
 
 void check(libsplit_status status, const libsplit_error &error) {
@@ -70,8 +71,7 @@ libsplit_status try_infer(const Described &input, const libsplit_params &params,
 
 std::vector<Described> infer(const Described &input, const libsplit_params &params, int64_t count) {
     std::vector<Described> pieces;
-    libsplit_worded_error worded = error_of(params);
-    libsplit_error &error = worded.error;
+    libsplit_error error = error_of(params);
     check(try_infer(input, params, count, pieces, &error), error);
     return pieces;
 }
@@ -137,8 +137,7 @@ void copy(const Described &input, const libsplit_params &params,
     auto pieces = tensors(outputs);
     libsplit_executor executor = LIBSPLIT_EXECUTOR_INIT(parallel_for, nullptr);
     executor.max_tasks = static_cast<uint32_t>(parallel_get_max_threads());
-    libsplit_worded_error worded = error_of(params);
-    libsplit_error &error = worded.error;
+    libsplit_error error = error_of(params);
     check(libsplit_copy(&input.tensor, &params, pieces.data(), pieces.size(), &executor, &error),
           error);
 }
