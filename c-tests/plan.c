@@ -251,7 +251,7 @@ EDIT(addresses_on_the_error, a->error = &s->error; a->addresses = (void **)&s->e
 EDIT(executor_askew, a->executor = askew(&s->executor))
 EDIT(executor_short, a->executor = &s->executor; s->executor.struct_size--)
 EDIT(executor_flags, a->executor = &s->executor; s->executor.flags = 1)
-EDIT(executor_empty, a->executor = &s->executor; s->executor.parallel_for = NULL)
+EDIT(outputs_never_made, memset(s->outputs, 0, sizeof s->outputs))
 
 #define ERROR(name) LIBSPLIT_STATUS_ERROR_##name
 static const struct wrong wrongs[] = {
@@ -302,7 +302,7 @@ static const struct wrong wrongs[] = {
     {"executor askew", executor_askew, COPY, ERROR(ALIGNMENT), "executor"},
     {"executor too small", executor_short, COPY, ERROR(STRUCT_SIZE), "executor"},
     {"executor with other flags", executor_flags, COPY, ERROR(FLAGS), "executor"},
-    {"executor without parallel_for", executor_empty, COPY, ERROR(NULL), "parallel_for"},
+    {"outputs never made", outputs_never_made, INIT, ERROR(NULL), "libsplit_outputs_init"},
 };
 
 static libsplit_status call(unsigned verb, const struct arguments *a) {
@@ -366,7 +366,7 @@ static void test_outputs_that_are_not_written(void) {
     libsplit_tensor split = packed(LIBSPLIT_DTYPE_INT64, lengths, 1, &count);
     libsplit_params params = LIBSPLIT_PARAMS_INIT(SPLIT, 18);
     params.split = &split;
-    for (unsigned wanted = 0; wanted < 8; wanted++)
+    for (unsigned wanted = 1; wanted < 8; wanted++)
         for (int is_null = 0; is_null < 2; is_null++) {
             char targets[3][4] = {"...", "...", "..."};
             void *nowhere = is_null ? NULL : askew(NULL), *addresses[3], *views[3];
@@ -445,7 +445,8 @@ static void free_columns(struct columns *c) {
     free(c->addresses);
 }
 
-/* Packed outputs, each where 'place' says; some are not wanted. */
+/* Packed outputs, each 'step' columns after the one before. If 'unwanted' is not 0, the last of each
+ * so many is not wanted. */
 static void check_packed_columns(size_t count, size_t step, size_t unwanted) {
     struct columns c = make_columns(count);
     libsplit_tensor *outputs = allocate(count * sizeof *outputs);
@@ -453,7 +454,7 @@ static void check_packed_columns(size_t count, size_t step, size_t unwanted) {
     for (size_t i = 0; i < count; i++) {
         c.addresses[i] = c.target + 6 * (i * step % count);
         outputs[i] = packed(LIBSPLIT_DTYPE_UINT8, NULL, 2, c.out_shape);
-        if (unwanted > 0 && i % unwanted == 0)
+        if (unwanted > 0 && i % unwanted == unwanted - 1)
             memset(&outputs[i], 0, sizeof outputs[i]);
     }
     c.input = packed(LIBSPLIT_DTYPE_UINT8, NULL, 2, c.shape);
@@ -463,7 +464,7 @@ static void check_packed_columns(size_t count, size_t step, size_t unwanted) {
     for (size_t i = 0; i < count; i++)
         for (size_t row = 0; row < 3; row++) {
             const unsigned char *at = (unsigned char *)c.addresses[i] + 2 * row;
-            int is_wanted = unwanted == 0 || i % unwanted != 0;
+            int is_wanted = unwanted == 0 || i % unwanted != unwanted - 1;
             wrong += memcmp(at, is_wanted ? c.source + 2 * (row * count + i) : (void *)"\xA5\xA5",
                             2) != 0;
         }

@@ -46,7 +46,6 @@ pub(super) type Transpose = unsafe fn(&Block<'_>) -> usize;
 
 /// The kernels of a level. What each one requires of its caller is documented where it is written.
 pub(super) struct Kernels {
-    #[cfg_attr(not(any(test, libsplit_test_switch)), allow(dead_code))]
     pub level: Level,
     pub name: &'static str,
     /// The registers of programs that pick bytes, and of programs that pick words.
