@@ -7,11 +7,20 @@ set(shared_lib libsplit.so.${PROJECT_VERSION})
 set(soname libsplit.so.${soversion})
 set(links ${soname} libsplit.so)
 set(import_lib)
+set(static_link ${stage_dir}/libsplit-static.a) # for -lsplit-static
+file(CREATE_LINK ${static_lib} ${static_link} SYMBOLIC)
+
+include(CheckLinkerFlag)
+check_linker_flag(C -Wl,-z,noseparate-code LIBSPLIT_HAS_NOSEPARATE_CODE) # gold does not have it
+if(LIBSPLIT_HAS_NOSEPARATE_CODE)
+    list(APPEND linker_flags -Wl,-z,noseparate-code)
+endif()
+
 set(built_shared_lib ${link_dir}/${shared_lib})
 set(debug_dir ${PROJECT_BINARY_DIR}/debug)
 set(link_steps ${object_steps}
     COMMAND ${linker} -shared -nostdlib ${linker_flags} -Wl,-soname,${soname} -Wl,--build-id=sha1
-            -Wl,--gc-sections -Wl,-z,relro,-z,now,-z,noexecstack,-z,noseparate-code
+            -Wl,--gc-sections -Wl,-z,relro,-z,now,-z,noexecstack
             -o ${link_dir}/with-symbols.so ${link_dir}/libsplit.o -Wl,--no-as-needed -lc
     COMMAND ${CMAKE_OBJCOPY} $<${is_stripped}:--strip-all> $<${is_stripped}:--remove-section=.comment>
             ${link_dir}/with-symbols.so ${built_shared_lib}

@@ -4,6 +4,8 @@ set(cargo_lib libsplit.dll) # in test builds
 set(shared_lib libsplit.dll)
 set(soname)
 set(links)
+set(static_link)
+set(debug_dir)
 set(link_steps)
 enable_language(RC)
 configure_file(cmake/version.rc.in link/version.rc @ONLY)
