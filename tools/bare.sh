@@ -42,11 +42,12 @@ rm -rf "$home/libsplit/.git"
 cp /etc/resolv.conf /etc/hosts "$root/etc/"
 [ ! -e /etc/pip.conf ] || cp /etc/pip.conf "$root/etc/"
 cp -r /etc/ssl/certs "$root/etc/ssl/"
-mkdir -p "$home/.cargo/bin" "$home/.rustup" "$root/opt/wheels"
+mkdir -p "$home/.cargo/bin" "$home/.rustup"
 for file in config.toml env; do
     [ ! -e "$HOME/.cargo/$file" ] || cp "$HOME/.cargo/$file" "$home/.cargo/"
 done
-settings=$(env | grep -E '^(PIP_|SSL_CERT_|CARGO_(HTTP|NET|REGISTR)|[a-zA-Z]+_(proxy|PROXY)=)' || true)
+settings=$(env | grep -E '^(PIP_(INDEX|EXTRA|CERT|DEFAULT)|SSL_CERT_|CARGO_(HTTP|NET|REGISTR)|[a-zA-Z]+_(proxy|PROXY)=)' ||
+    true)
 
 export root home settings
 # shellcheck disable=SC2016 # what is in quotes is for the shell that unshare starts
@@ -55,7 +56,6 @@ exec unshare --mount --propagation private sh -euc '
     mount --rbind /dev "$root/dev"
     mount --rbind --read-only "${RUSTUP_HOME:-$HOME/.rustup}" "$home/.rustup"
     mount --bind "${CARGO_HOME:-$HOME/.cargo}/bin" "$home/.cargo/bin"
-    [ ! -d /opt/wheels ] || mount --bind /opt/wheels "$root/opt/wheels"
     IFS="
 "
     # shellcheck disable=SC2086 # one variable a line
