@@ -145,6 +145,8 @@ def force(path: pathlib.Path, library: ctypes.CDLL, words: str) -> None:
     status = function(words.encode())
     if status == 1:
         sys.exit(f"error: --force {words}: this CPU does not support that")
+    if status == 3:
+        sys.exit(f"error: --force {words}: {path} was built without that level")
     if status != 0:
         sys.exit(f"error: --force {words}: libsplit_test_force() does not know one of the words (status {status})")
 

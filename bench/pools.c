@@ -71,7 +71,9 @@ static char *memory(size_t bytes) {
     char *found = aligned_alloc(HUGE_PAGE, bytes);
     if (!found)
         fail("out of memory");
+#ifdef MADV_HUGEPAGE
     madvise(found, bytes, MADV_HUGEPAGE);
+#endif
     return memset(found, 1, bytes);
 }
 

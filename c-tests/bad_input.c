@@ -249,7 +249,11 @@ SPOIL(null_split_shape) { s->split.shape = NULL; }
 SPOIL(null_split_data) { s->split.data = NULL; }
 SPOIL(null_output_shape) { s->outputs[1].shape = NULL; }
 SPOIL(null_output_data) { s->outputs[1].data = NULL; }
-SPOIL(null_parallel_for) { s->executor.parallel_for = NULL; }
+SPOIL(outputs_never_made) { memset(s->outputs, 0, sizeof s->outputs); }
+SPOIL(output_with_data_alone) {
+    libsplit_tensor output = {.data = s->outputs[1].data};
+    s->outputs[1] = output;
+}
 SPOIL(askew_input) { s->input_arg = ASKEW(&s->input); }
 SPOIL(askew_params) { s->params_arg = ASKEW(&s->params); }
 SPOIL(askew_count) { s->count_arg = ASKEW(&s->count); }
@@ -277,7 +281,10 @@ static const struct bad pointer_cases[] = {
     {"split.data NULL", null_split_data, DATA, ERROR(SPLIT), "params.split", NO_OUTPUT},
     {"output.shape NULL", null_output_shape, GIVEN, ERROR(NULL), "outputs[1].shape", OUTPUT(1)},
     {"output.data NULL", null_output_data, COPY, ERROR(NULL), "outputs[1].data", OUTPUT(1)},
-    {"parallel_for NULL", null_parallel_for, COPY, ERROR(NULL), "parallel_for", NO_OUTPUT},
+    {"outputs never made", outputs_never_made, GIVEN, ERROR(NULL), "libsplit_outputs_init",
+     NO_OUTPUT, NUMBERS(1, 0)},
+    {"an output with data alone", output_with_data_alone, COPY, ERROR(DTYPE), "libsplit_infer",
+     OUTPUT(1)},
     {"input askew", askew_input, ALL, ERROR(ALIGNMENT), "input", NO_OUTPUT},
     {"params askew", askew_params, ALL, ERROR(ALIGNMENT), "params", NO_OUTPUT},
     {"count askew", askew_count, COUNT, ERROR(ALIGNMENT), "count", NO_OUTPUT},
@@ -1341,8 +1348,8 @@ static void test_every_element_type_one_byte_short(void) {
 }
 
 /* An error structure that cannot be written to makes every call fail, valid or not. */
-static void test_error_structures_that_are_too_small(void) {
-    static const size_t sizes[] = {0, 1, sizeof(libsplit_error) - 1};
+static void test_error_structures_of_impossible_sizes(void) {
+    static const size_t sizes[] = {0, 1, sizeof(libsplit_error) - 1, 4097, SIZE_MAX};
     static struct scene scene, before;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         for (unsigned verb = COUNT; verb <= COPY; verb *= 2) {
@@ -1398,41 +1405,37 @@ static void test_error_structure_that_is_larger(void) {
     }
 }
 
-/* The words of the message are those that the structure asks for, if it is large enough to. */
+/* The words of the message are those that the structure asks for. */
 static void test_words(void) {
     static const struct {
         const char *name, *says;
         uint32_t words;
         size_t size;
     } cases[] = {
-        {"C", "params.axis 9 ", LIBSPLIT_WORDS_C, sizeof(libsplit_worded_error)},
-        {"C++", "axis() 9 ", LIBSPLIT_WORDS_CPP, sizeof(libsplit_worded_error)},
-        {"ONNX", "axis 9 ", LIBSPLIT_WORDS_ONNX, sizeof(libsplit_worded_error)},
-        {"OpenVINO", "axis 9 ", LIBSPLIT_WORDS_OPENVINO, sizeof(libsplit_worded_error)},
-        {"C++ of a newer header", "axis() 9 ", LIBSPLIT_WORDS_CPP,
-         sizeof(libsplit_worded_error) + 8},
-        {"of no door", "params.axis 9 ", LIBSPLIT_WORDS_OPENVINO + 1,
-         sizeof(libsplit_worded_error)},
-        {"of no door at all", "params.axis 9 ", UINT32_MAX, sizeof(libsplit_worded_error)},
-        {"of the first version", "params.axis 9 ", LIBSPLIT_WORDS_CPP, sizeof(libsplit_error)},
-        {"that are cut off", "params.axis 9 ", LIBSPLIT_WORDS_CPP, sizeof(libsplit_error) + 3},
+        {"C", "params.axis 9 ", LIBSPLIT_WORDS_C, sizeof(libsplit_error)},
+        {"C++", "axis() 9 ", LIBSPLIT_WORDS_CPP, sizeof(libsplit_error)},
+        {"ONNX", "axis 9 ", LIBSPLIT_WORDS_ONNX, sizeof(libsplit_error)},
+        {"OpenVINO", "axis 9 ", LIBSPLIT_WORDS_OPENVINO, sizeof(libsplit_error)},
+        {"C++ of a newer header", "axis() 9 ", LIBSPLIT_WORDS_CPP, sizeof(libsplit_error) + 8},
+        {"of no door", "params.axis 9 ", LIBSPLIT_WORDS_OPENVINO + 1, sizeof(libsplit_error)},
+        {"of no door at all", "params.axis 9 ", UINT32_MAX, sizeof(libsplit_error)},
     };
     static struct scene scene;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         for (unsigned verb = COUNT; verb <= COPY; verb *= 2) {
             struct {
-                libsplit_worded_error worded;
+                libsplit_error error;
                 unsigned char later[8];
-            } detail = {.worded = LIBSPLIT_WORDED_ERROR_INIT(cases[i].words)};
-            libsplit_error *error = &detail.worded.error;
-            error->struct_size = cases[i].size;
+            } detail = {.error = LIBSPLIT_ERROR_INIT};
+            detail.error.struct_size = cases[i].size;
+            detail.error.words = cases[i].words;
             CHECK_CASE("%s: words %s", name_of(verb), cases[i].name);
             set_scene(&scene);
             scene.params.axis = 9;
-            CHECK_STATUS(call(verb, &scene, error), LIBSPLIT_STATUS_ERROR_AXIS);
-            if (strncmp(error->message, cases[i].says, strlen(cases[i].says)) != 0)
-                CHECK_EQ_STR(error->message, cases[i].says);
-            CHECK_EQ_INT(detail.worded.words, cases[i].words);
+            CHECK_STATUS(call(verb, &scene, &detail.error), LIBSPLIT_STATUS_ERROR_AXIS);
+            if (strncmp(detail.error.message, cases[i].says, strlen(cases[i].says)) != 0)
+                CHECK_EQ_STR(detail.error.message, cases[i].says);
+            CHECK_EQ_INT(detail.error.words, cases[i].words);
         }
 }
 
@@ -1452,7 +1455,7 @@ int main(void) {
     test_messages();
     test_strides_that_do_not_matter();
     test_every_element_type_one_byte_short();
-    test_error_structures_that_are_too_small();
+    test_error_structures_of_impossible_sizes();
     test_error_structure_askew();
     test_error_structure_that_is_larger();
     test_words();

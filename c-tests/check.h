@@ -9,6 +9,7 @@
 #include <libsplit.h>
 
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,12 +20,18 @@ static char check_case[160];
 
 #define CHECK_CASE(...) ((void)snprintf(check_case, sizeof check_case, __VA_ARGS__))
 
-/* Counts a check. Returns true if it failed, after printing the start of a message. */
+enum { CHECK_MOST_FAILURES = 20 };
+
+/* Counts a check. Returns true if it failed, after printing the start of a message. Whoever reads
+ * the first failures needs no thousand others, so the program ends then. */
 static inline int check_fails(int holds, const char *text, const char *file, int line) {
     check_count++;
     if (holds)
         return 0;
-    check_failures++;
+    if (check_failures++ == CHECK_MOST_FAILURES) {
+        fprintf(stderr, "stopped after %d failures\n", CHECK_MOST_FAILURES);
+        exit(EXIT_FAILURE);
+    }
     fprintf(stderr, "%s:%d: [%s] %s", file, line, check_case, text);
     return 1;
 }
@@ -61,37 +68,74 @@ static inline void check_status(libsplit_status actual, libsplit_status expected
 #define CHECK_OK(call) CHECK_STATUS(call, LIBSPLIT_STATUS_OK)
 
 /*
- * Test builds can be made to use a CPU level ("portable", "avx2", "avx512", "neon"), the row of
- * another machine, or thresholds so low that small cases cross them ("low"). Returns 0 on success,
- * 1 if this CPU cannot, 2 for an unknown word. Other builds lack the function.
+ * Test builds can be made to use a CPU level, the row of another machine, or thresholds so low that
+ * small cases cross them ("low"). Returns 0 on success, 1 if this CPU lacks a level, 2 for an
+ * unknown word, 3 if this build lacks a level. The other functions return the name of the level
+ * with a number, or NULL, and the names of all rows. Other builds lack these functions.
  */
 #if defined(__GNUC__) && !defined(_WIN32)
 __attribute__((weak)) int32_t libsplit_test_force(const char *words);
-#define CHECK_FORCE libsplit_test_force
+__attribute__((weak)) const char *libsplit_test_level(size_t number);
+__attribute__((weak)) const char *libsplit_test_machines(void);
+#define CHECK_MAY_FORCE 1
 #else
-#define CHECK_FORCE ((int32_t (*)(const char *))NULL)
+#define CHECK_MAY_FORCE 0
 #endif
 
 enum { CHECK_SKIPPED = 77 }; /* SKIP_RETURN_CODE in CTest */
 
-/* Does what LIBSPLIT_TEST_FORCE in the environment says. If that is impossible, there is nothing to
- * test. */
-static inline void check_start(int32_t (*force)(const char *words)) {
+/* Does what LIBSPLIT_TEST_FORCE in the environment says. If this CPU or this build cannot, there is
+ * nothing to test; but a level that the build should have is missed. */
+static inline void check_force(const char *words) {
+#if CHECK_MAY_FORCE
+    if (libsplit_test_force != NULL) {
+        int32_t status = libsplit_test_force(words);
+        if (status == 0)
+            return;
+        fprintf(stderr, "LIBSPLIT_TEST_FORCE=\"%s\": ", words);
+        if (status == 1) {
+            fputs("this CPU cannot do that\n", stderr);
+            exit(CHECK_SKIPPED);
+        }
+        if (status == 3) {
+            fputs("this build of the library lacks that level\n", stderr);
+            exit(EXIT_FAILURE);
+        }
+        fputs("the words are low", stderr);
+        for (size_t number = 0; libsplit_test_level(number) != NULL; number++)
+            fprintf(stderr, " %s", libsplit_test_level(number));
+        fprintf(stderr, " %s\n", libsplit_test_machines());
+        exit(EXIT_FAILURE);
+    }
+#endif
+    fprintf(stderr, "LIBSPLIT_TEST_FORCE=\"%s\": this build has no libsplit_test_force()\n", words);
+    exit(CHECK_SKIPPED);
+}
+
+/* Names the case in which the program was ended, before it is. */
+static inline void check_crash(int number) {
+    signal(number, SIG_DFL);
+    fprintf(stderr, "signal %d (%s) in [%s] after %d checks\n", number,
+            number == SIGABRT   ? "abort"
+            : number == SIGSEGV ? "segmentation fault"
+                                : "bus error",
+            check_case, check_count);
+    raise(number);
+}
+
+static inline void check_start(void) {
+    signal(SIGABRT, check_crash);
+    signal(SIGSEGV, check_crash);
+#ifdef SIGBUS
+    signal(SIGBUS, check_crash);
+#endif
     const char *words = getenv("LIBSPLIT_TEST_FORCE");
-    if (words == NULL || *words == '\0')
-        return;
-    int32_t status = force ? force(words) : 1;
-    if (status == 0)
-        return;
-    fprintf(stderr, "LIBSPLIT_TEST_FORCE=\"%s\": %s\n", words,
-            !force        ? "this build has no libsplit_test_force()"
-            : status == 1 ? "this CPU cannot do that"
-                          : "libsplit_test_force() does not know a word of it");
-    exit(status == 1 ? CHECK_SKIPPED : EXIT_FAILURE);
+    if (words != NULL && *words != '\0')
+        check_force(words);
 }
 
 /* The start of main(). */
-#define CHECK_START() check_start(CHECK_FORCE)
+#define CHECK_START() check_start()
 
 /* The end of main(). A program that checked nothing has not passed. */
 #define CHECK_DONE()                                                                               \

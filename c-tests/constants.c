@@ -30,9 +30,11 @@
     X(18, ERROR_OVERFLOW)                                                                          \
     X(19, ERROR_OVERLAP)                                                                           \
     X(20, ERROR_OUTPUT)                                                                            \
-    X(21, ERROR_UNKNOWN)                                                                           \
+    X(21, ERROR_COUNT_UNKNOWN)                                                                     \
     X(22, ERROR_EXECUTOR)                                                                          \
-    X(23, ERROR_INTERNAL) X(24, ERROR_PLAN)
+    X(23, ERROR_INTERNAL)                                                                          \
+    X(24, ERROR_PLAN)                                                                              \
+    X(25, ERROR_NOT_SHOWN_APART)
 
 /* One line for each type: ONNX's number, name, and bits of an element. */
 #define DTYPES(X)                                                                                  \
@@ -68,9 +70,10 @@ static void test_version_is_the_headers(void) {
     snprintf(text, sizeof text, "%d.%d.%d", LIBSPLIT_VERSION_MAJOR, LIBSPLIT_VERSION_MINOR,
              LIBSPLIT_VERSION_PATCH);
     CHECK_CASE("version");
-    CHECK_EQ_INT(libsplit_version(), (uint32_t)LIBSPLIT_VERSION_MAJOR << 24 |
-                                         (uint32_t)LIBSPLIT_VERSION_MINOR << 16 |
-                                         (uint32_t)LIBSPLIT_VERSION_PATCH);
+    CHECK_EQ_INT(libsplit_version(), LIBSPLIT_VERSION);
+    CHECK_EQ_INT(LIBSPLIT_VERSION, (uint32_t)LIBSPLIT_VERSION_MAJOR << 24 |
+                                       (uint32_t)LIBSPLIT_VERSION_MINOR << 16 |
+                                       (uint32_t)LIBSPLIT_VERSION_PATCH);
     CHECK_EQ_STR(libsplit_version_string(), text);
 }
 
@@ -80,10 +83,10 @@ static void test_status_names(void) {
     CHECK_EQ_INT(LIBSPLIT_STATUS_##name, number);                                                  \
     CHECK_EQ_STR(libsplit_status_name(number), "LIBSPLIT_STATUS_" #name);
     STATUSES(CHECK_NAME)
-    CHECK_EQ_STR(libsplit_status_name(25), "LIBSPLIT_STATUS_UNKNOWN");
-    CHECK_EQ_STR(libsplit_status_name(-1), "LIBSPLIT_STATUS_UNKNOWN");
-    CHECK_EQ_STR(libsplit_status_name(INT32_MAX), "LIBSPLIT_STATUS_UNKNOWN");
-    CHECK_EQ_STR(libsplit_status_name(INT32_MIN), "LIBSPLIT_STATUS_UNKNOWN");
+    CHECK_EQ_STR(libsplit_status_name(26), "unknown status");
+    CHECK_EQ_STR(libsplit_status_name(-1), "unknown status");
+    CHECK_EQ_STR(libsplit_status_name(INT32_MAX), "unknown status");
+    CHECK_EQ_STR(libsplit_status_name(INT32_MIN), "unknown status");
 }
 
 static void test_dtype_names_and_bits(void) {
@@ -99,6 +102,57 @@ static void test_dtype_names_and_bits(void) {
         CHECK_EQ_STR(libsplit_dtype_name(none[i]), "UNDEFINED");
         CHECK_EQ_INT(libsplit_dtype_bits(none[i]), 0);
     }
+}
+
+/* From the operators' documents: each version, the opset before it, and opsets without one. */
+static void test_operator_versions(void) {
+    static const struct {
+        libsplit_op op;
+        int32_t opset, version;
+    } cases[] = {
+        {LIBSPLIT_OP_ONNX_SPLIT, INT32_MIN, 0},
+        {LIBSPLIT_OP_ONNX_SPLIT, 0, 0},
+        {LIBSPLIT_OP_ONNX_SPLIT, 1, 1},
+        {LIBSPLIT_OP_ONNX_SPLIT, 2, 2},
+        {LIBSPLIT_OP_ONNX_SPLIT, 10, 2},
+        {LIBSPLIT_OP_ONNX_SPLIT, 11, 11},
+        {LIBSPLIT_OP_ONNX_SPLIT, 12, 11},
+        {LIBSPLIT_OP_ONNX_SPLIT, 13, 13},
+        {LIBSPLIT_OP_ONNX_SPLIT, 17, 13},
+        {LIBSPLIT_OP_ONNX_SPLIT, 18, 18},
+        {LIBSPLIT_OP_ONNX_SPLIT, LIBSPLIT_ONNX_OPSET, 18},
+        {LIBSPLIT_OP_ONNX_SPLIT, INT32_MAX, 18},
+        {LIBSPLIT_OP_ONNX_SPLIT_TO_SEQUENCE, 10, 0},
+        {LIBSPLIT_OP_ONNX_SPLIT_TO_SEQUENCE, 11, 11},
+        {LIBSPLIT_OP_ONNX_SPLIT_TO_SEQUENCE, 23, 11},
+        {LIBSPLIT_OP_ONNX_SPLIT_TO_SEQUENCE, 24, 24},
+        {LIBSPLIT_OP_ONNX_SPLIT_TO_SEQUENCE, LIBSPLIT_ONNX_OPSET, 24},
+        {LIBSPLIT_OP_OPENVINO_VARIADIC_SPLIT, 0, 1},
+        {LIBSPLIT_OP_OPENVINO_VARIADIC_SPLIT, 1, 1},
+        {LIBSPLIT_OP_OPENVINO_VARIADIC_SPLIT, 2, 0},
+        {LIBSPLIT_OP_OPENVINO_SPLIT, -1, 0},
+        {LIBSPLIT_OP_OPENVINO_SPLIT, 1, 1},
+        {0, 18, 0},
+        {5, 18, 0},
+        {-1, 1, 0},
+        {INT32_MAX, INT32_MAX, 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        CHECK_CASE("operator %d, opset %d", (int)cases[i].op, (int)cases[i].opset);
+        CHECK_EQ_INT(libsplit_op_version(cases[i].op, cases[i].opset), cases[i].version);
+    }
+}
+
+static void test_cpu_string(void) {
+    static const char *const known[] = {"x86-64 AVX-512", "x86-64 AVX2", "x86-64 portable",
+                                        "AArch64 NEON", "portable"};
+    const char *cpu = libsplit_cpu_string();
+    int is_known = 0;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        is_known |= strcmp(cpu, known[i]) == 0;
+    CHECK_CASE("loops of %s", cpu);
+    CHECK(is_known);
+    CHECK(cpu == libsplit_cpu_string());
 }
 
 static void test_params_initializer(void) {
@@ -122,6 +176,8 @@ static void test_error_initializer(void) {
     CHECK_EQ_INT(error.output_index, -1);
     CHECK_EQ_INT(error.expected, 0);
     CHECK_EQ_INT(error.actual, 0);
+    CHECK_EQ_INT(error.words, LIBSPLIT_WORDS_C);
+    CHECK_EQ_INT(error.reserved, 0);
     CHECK_EQ_STR(error.message, "");
 }
 
@@ -146,6 +202,8 @@ int main(void) {
     test_version_is_the_headers();
     test_status_names();
     test_dtype_names_and_bits();
+    test_operator_versions();
+    test_cpu_string();
     test_params_initializer();
     test_error_initializer();
     test_executor_initializer();

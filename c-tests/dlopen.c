@@ -6,8 +6,8 @@
 #define _DEFAULT_SOURCE 1 /* realpath */
 
 #include "check.h"
+#include "system.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -33,56 +33,26 @@ struct library {
                             libsplit_error *);
 };
 
-/* ISO C cannot cast pointers to objects to pointers to functions; in POSIX they are alike in
- * memory. */
-static void find(void *handle, const char *name, void *function) {
-    void *symbol = dlsym(handle, name);
-    if (symbol == NULL) {
-        fprintf(stderr, "%s\n", dlerror());
-        exit(1);
-    }
-    memcpy(function, &symbol, sizeof symbol);
-}
-
 static struct library load(const char *path) {
-    struct library library = {.handle = dlopen(path, RTLD_NOW | RTLD_LOCAL)};
-    if (library.handle == NULL) {
-        fprintf(stderr, "%s\n", dlerror());
+    struct library library = {.handle = open_library(path)};
+    if (library.handle == NULL)
         exit(1);
-    }
-    find(library.handle, "libsplit_version", &library.version);
-    find(library.handle, "libsplit_version_string", &library.version_string);
-    find(library.handle, "libsplit_status_name", &library.status_name);
-    find(library.handle, "libsplit_dtype_name", &library.dtype_name);
-    find(library.handle, "libsplit_dtype_bits", &library.dtype_bits);
-    find(library.handle, "libsplit_count", &library.count);
-    find(library.handle, "libsplit_infer", &library.infer);
-    find(library.handle, "libsplit_view", &library.view);
-    find(library.handle, "libsplit_copy", &library.copy);
+    find_function(library.handle, "libsplit_version", &library.version);
+    find_function(library.handle, "libsplit_version_string", &library.version_string);
+    find_function(library.handle, "libsplit_status_name", &library.status_name);
+    find_function(library.handle, "libsplit_dtype_name", &library.dtype_name);
+    find_function(library.handle, "libsplit_dtype_bits", &library.dtype_bits);
+    find_function(library.handle, "libsplit_count", &library.count);
+    find_function(library.handle, "libsplit_infer", &library.infer);
+    find_function(library.handle, "libsplit_view", &library.view);
+    find_function(library.handle, "libsplit_copy", &library.copy);
     return library;
-}
-
-/* Returns whether any part of the file is mapped into this process. */
-static int is_mapped(const char *path) {
-    FILE *maps = fopen("/proc/self/maps", "r");
-    char line[4096 + 256];
-    int found = 0;
-    if (maps == NULL)
-        abort();
-    while (fgets(line, sizeof line, maps) != NULL) {
-        line[strcspn(line, "\n")] = '\0';
-        const char *file = strchr(line, '/');
-        found |= file != NULL && strcmp(file, path) == 0;
-    }
-    fclose(maps);
-    return found;
 }
 
 static void unload(const struct library *library, const char *path) {
     CHECK(is_mapped(path));
-    CHECK_EQ_INT(dlclose(library->handle), 0);
+    CHECK(close_library(library->handle));
     CHECK(!is_mapped(path));
-    CHECK(dlopen(path, RTLD_NOW | RTLD_NOLOAD) == NULL);
 }
 
 /* Splits "abcdef" in two with every function that there is. Needs nothing but 'library'. */
@@ -138,10 +108,42 @@ static void test_unload_after_an_error(const char *path) {
     }
 }
 
+/* A point that so many threads pass together: macOS has no pthread_barrier_t. */
+struct barrier {
+    pthread_mutex_t mutex;
+    pthread_cond_t all_are_here;
+    int threads, waiting, round;
+};
+
+static void set_up(struct barrier *barrier, int threads) {
+    *barrier = (struct barrier){.threads = threads};
+    if (pthread_mutex_init(&barrier->mutex, NULL) != 0 ||
+        pthread_cond_init(&barrier->all_are_here, NULL) != 0)
+        abort();
+}
+
+static void pass(struct barrier *barrier) {
+    pthread_mutex_lock(&barrier->mutex);
+    int round = barrier->round;
+    if (++barrier->waiting == barrier->threads) {
+        barrier->waiting = 0;
+        barrier->round++;
+        pthread_cond_broadcast(&barrier->all_are_here);
+    }
+    while (round == barrier->round)
+        pthread_cond_wait(&barrier->all_are_here, &barrier->mutex);
+    pthread_mutex_unlock(&barrier->mutex);
+}
+
+static void tear_down(struct barrier *barrier) {
+    pthread_cond_destroy(&barrier->all_are_here);
+    pthread_mutex_destroy(&barrier->mutex);
+}
+
 /* A pool of threads that live on between calls and take turns at the tasks. */
 struct pool {
     pthread_t threads[THREADS];
-    pthread_barrier_t begin, end;
+    struct barrier begin, end;
     libsplit_task_fn task; /* NULL = end */
     void *task_ctx;
     size_t count;
@@ -152,14 +154,14 @@ struct pool {
 static void *run_tasks(void *data) {
     struct pool *pool = data;
     for (;;) {
-        pthread_barrier_wait(&pool->begin);
+        pass(&pool->begin);
         if (pool->task == NULL)
             return NULL;
         for (size_t i; (i = atomic_fetch_add(&pool->next, 1)) < pool->count;) {
             pool->task(pool->task_ctx, i);
             atomic_fetch_add(&pool->tasks_run, 1);
         }
-        pthread_barrier_wait(&pool->end);
+        pass(&pool->end);
     }
 }
 
@@ -169,16 +171,16 @@ static int32_t run_on_pool(void *data, libsplit_task_fn task, void *task_ctx, si
     pool->task_ctx = task_ctx;
     pool->count = count;
     atomic_store(&pool->next, 0);
-    pthread_barrier_wait(&pool->begin);
-    pthread_barrier_wait(&pool->end);
+    pass(&pool->begin);
+    pass(&pool->end);
     return 0;
 }
 
 static void start(struct pool *pool) {
     atomic_init(&pool->next, 0);
     atomic_init(&pool->tasks_run, 0);
-    pthread_barrier_init(&pool->begin, NULL, THREADS + 1);
-    pthread_barrier_init(&pool->end, NULL, THREADS + 1);
+    set_up(&pool->begin, THREADS + 1);
+    set_up(&pool->end, THREADS + 1);
     for (int t = 0; t < THREADS; t++)
         if (pthread_create(&pool->threads[t], NULL, run_tasks, pool) != 0)
             abort();
@@ -186,11 +188,11 @@ static void start(struct pool *pool) {
 
 static void stop(struct pool *pool) {
     pool->task = NULL;
-    pthread_barrier_wait(&pool->begin);
+    pass(&pool->begin);
     for (int t = 0; t < THREADS; t++)
         pthread_join(pool->threads[t], NULL);
-    pthread_barrier_destroy(&pool->begin);
-    pthread_barrier_destroy(&pool->end);
+    tear_down(&pool->begin);
+    tear_down(&pool->end);
 }
 
 /* Copies the two halves of 4 MB, packed or with strides, on the threads of a pool. */
@@ -235,14 +237,14 @@ static void test_unload_after_copies_on_a_pool(const char *path) {
 struct user {
     const struct library *library;
     int works;
-    pthread_barrier_t used, may_end;
+    struct barrier used, may_end;
 };
 
 static void *use(void *data) {
     struct user *user = data;
     user->works = all_functions_work(user->library);
-    pthread_barrier_wait(&user->used);
-    pthread_barrier_wait(&user->may_end);
+    pass(&user->used);
+    pass(&user->may_end);
     return NULL;
 }
 
@@ -252,31 +254,30 @@ static void test_unload_after_use_on_another_thread(const char *path, int thread
         struct library library = load(path);
         struct user user = {.library = &library};
         pthread_t thread;
-        pthread_barrier_init(&user.used, NULL, 2);
-        pthread_barrier_init(&user.may_end, NULL, 2);
+        set_up(&user.used, 2);
+        set_up(&user.may_end, 2);
         if (pthread_create(&thread, NULL, use, &user) != 0)
             abort();
-        pthread_barrier_wait(&user.used);
+        pass(&user.used);
         if (thread_outlives)
             unload(&library, path);
-        pthread_barrier_wait(&user.may_end);
+        pass(&user.may_end);
         pthread_join(thread, NULL);
         if (!thread_outlives)
             unload(&library, path);
         CHECK(user.works);
-        pthread_barrier_destroy(&user.used);
-        pthread_barrier_destroy(&user.may_end);
+        tear_down(&user.used);
+        tear_down(&user.may_end);
     }
 }
 
 int main(int argc, char **argv) {
-    check_start(NULL); /* it loads the library again and again */
+    CHECK_START();
     if (argc != 2) {
-        fprintf(stderr, "usage: %s path-of-libsplit.so\n", argv[0]);
+        fprintf(stderr, "usage: %s path-of-the-library\n", argv[0]);
         return 2;
     }
-    /* As /proc/self/maps has it, without symbolic links. */
-    char *path = realpath(argv[1], NULL);
+    char *path = full_path(argv[1]);
     if (path == NULL) {
         perror(argv[1]);
         return 2;

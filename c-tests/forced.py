@@ -1,27 +1,37 @@
 """Writes forced.cmake, the tests that CTest runs with each way of the library forced.
 
-usage: forced.py LIBRARY DIRECTORY SKIPPED SUBJECT...
-
-The library has libsplit_test_machines(). A program that finds that this CPU cannot go that way exits with
-the code SKIPPED.
+The library names the levels of its architecture and the rows of its table of machines. A program that
+finds that this CPU cannot go that way exits with the code SKIPPED.
 """
 
+import argparse
 import ctypes
-import sys
+import itertools
 from pathlib import Path
 
-library, directory, skipped, *subjects = sys.argv[1:]
-machines = ctypes.CDLL(library).libsplit_test_machines
-machines.restype = ctypes.c_char_p
-levels = ["portable", "avx2", "avx512", "neon"]
-ways = levels + [f"{level} low" for level in levels] + machines().decode().split()
+parser = argparse.ArgumentParser(description=__doc__)
+parser.add_argument("--without", default="", help="a level that this build has been told to leave out")
+parser.add_argument("library")
+parser.add_argument("directory")
+parser.add_argument("skipped", help="the exit code of a program that has nothing to test")
+parser.add_argument("subjects", nargs="+")
+arguments = parser.parse_args()
+
+library = ctypes.CDLL(arguments.library)
+library.libsplit_test_level.argtypes = [ctypes.c_size_t]
+library.libsplit_test_level.restype = library.libsplit_test_machines.restype = ctypes.c_char_p
+names = map(library.libsplit_test_level, itertools.count())
+levels = [name.decode() for name in itertools.takewhile(bool, names)]
+levels = [level for level in levels if level != arguments.without]
+machines = library.libsplit_test_machines().decode().split()
+ways = levels + [f"{level} low" for level in levels] + machines
 # These take long, and test nothing that depends on a machine's sizes.
 of_levels = {"guard_pages": "", "holes": "LABELS slow "}
 lines = []
-for subject in subjects:
+for subject in arguments.subjects:
     for words in levels if subject in of_levels else ways:
         name = f"{subject}.{words.replace(' ', '.')}"
-        lines += [f'add_test({name} "{directory}/{subject}.forced")',
+        lines += [f'add_test({name} "{arguments.directory}/{subject}.forced")',
                   f'set_tests_properties({name} PROPERTIES ENVIRONMENT "LIBSPLIT_TEST_FORCE={words}" '
-                  f'{of_levels.get(subject, "")}TIMEOUT 600 SKIP_RETURN_CODE {skipped})']
-Path(directory, "forced.cmake").write_text("\n".join(lines) + "\n", "utf-8")
+                  f'{of_levels.get(subject, "")}TIMEOUT 600 SKIP_RETURN_CODE {arguments.skipped})']
+Path(arguments.directory, "forced.cmake").write_text("\n".join(lines) + "\n", "utf-8")

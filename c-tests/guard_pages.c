@@ -1,6 +1,6 @@
 /*
  * guard_pages.c - copies between buffers with inaccessible memory before and after them: a read or
- * a write of one byte too many ends the program
+ * a write of one byte too many ends the program, which names the copy
  *
  * Every run length from 1 to 300 bytes, few rows and many, 1 to 17 pieces, every element width,
  * transposed, stepped, reversed and repeated inputs, inputs and outputs with gaps, sub-byte
@@ -13,10 +13,7 @@
 #define _DEFAULT_SOURCE 1
 
 #include "check.h"
-
-#include <signal.h>
-#include <sys/mman.h>
-#include <unistd.h>
+#include "system.h"
 
 #define MAX_PIECES 17
 #define MARGIN 64
@@ -33,11 +30,9 @@ struct region {
 static struct region source_region, target_regions[MAX_PIECES], plan_region, address_region;
 
 static struct region map_region(void) {
-    size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    unsigned char *all =
-        mmap(NULL, REGION + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (all == MAP_FAILED || mprotect(all + page, REGION, PROT_READ | PROT_WRITE) != 0)
-        abort();
+    size_t page = page_bytes();
+    unsigned char *all = reserve_addresses(REGION + 2 * page);
+    allow_access(all + page, REGION);
     return (struct region){all + page, all + page + REGION};
 }
 
@@ -52,17 +47,6 @@ static void map_regions(void) {
         target_regions[i] = map_region();
     plan_region = map_region();
     address_region = map_region();
-}
-
-/* Says which copy it was, and fails. */
-static void report_touch(int number) {
-    static const char what[] = "memory outside of the buffers was touched: ";
-    (void)number;
-    if (write(STDERR_FILENO, what, sizeof what - 1) < 0 ||
-        write(STDERR_FILENO, check_case, strlen(check_case)) < 0 ||
-        write(STDERR_FILENO, "\n", 1) < 0)
-        _exit(2);
-    _exit(1);
 }
 
 /* Where buffers lie in their regions. */
@@ -579,15 +563,11 @@ static void check_far_columns_in_pages(unsigned char *all, int64_t page, int64_t
 
 static void test_holes_between_blocks(void) {
     static const int64_t rows[] = {1, 2, 3, 5, 9, 20, 33, 64, 70, 150, 300};
-    int64_t page = (int64_t)sysconf(_SC_PAGESIZE), pitch = 2 * page;
-    unsigned char *all =
-        mmap(NULL, (size_t)(BLOCKS * pitch + page), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (all == MAP_FAILED)
-        abort();
+    int64_t page = (int64_t)page_bytes(), pitch = 2 * page;
+    unsigned char *all = reserve_addresses((size_t)(BLOCKS * pitch + page));
     for (int i = 0; i < BLOCKS; i++) {
         unsigned char *block = all + page + i * pitch;
-        if (mprotect(block, (size_t)page, PROT_READ | PROT_WRITE) != 0)
-            abort();
+        allow_access(block, (size_t)page);
         memcpy(block, source_region.begin + i * page, (size_t)page);
     }
     for (int64_t run = 1; run <= 1500; run += run < 16 ? 1 : run / 8)
@@ -603,13 +583,11 @@ static void test_holes_between_blocks(void) {
             }
     check_steps_in_pages(all, page, pitch);
     check_far_columns_in_pages(all, page, pitch);
-    munmap(all, (size_t)(BLOCKS * pitch + page));
+    release_addresses(all, (size_t)(BLOCKS * pitch + page));
 }
 
 int main(void) {
     CHECK_START();
-    signal(SIGSEGV, report_touch);
-    signal(SIGBUS, report_touch);
     map_regions();
     test_runs_of_equal_length();
     test_runs_of_mixed_lengths();

@@ -53,12 +53,14 @@ static const struct row known_rows[] = {
      .outputs = "1,0,3/*/0 1,0,3/*/0"},
     {"2^24 + 1 into 2", SPLIT, 18, .rank = 1, .shape = {16777217}, .num_outputs = 2,
      .outputs = "8388609/1/33554436 8388608/1/33554432"},
+#if SIZE_MAX > UINT32_MAX
     {"2^31 + 1 into 2", SPLIT, 18, .rank = 1, .shape = {2147483649}, .num_outputs = 2,
      .outputs = "1073741825/1/4294967300 1073741824/1/4294967296"},
     {"2^40 into 3", SPLIT, 18, LIBSPLIT_DTYPE_UINT8, .rank = 1, .shape = {1099511627776},
      .num_outputs = 3,
      .outputs = "366503875926/1/366503875926 366503875926/1/366503875926 "
                 "366503875924/1/366503875924"},
+#endif
     {"pieces of 1", SEQUENCE, 11, .rank = 2, .shape = {2, 3}, .axis = 1,
      .outputs = "2,1/1,1/8 2,1/1,1/8 2,1/1,1/8"},
     {"pieces without axis", SEQUENCE, 11, .rank = 3, .shape = {2, 3, 5}, .axis = 1, .drops_axis = 1,
@@ -77,17 +79,19 @@ static const struct row known_rows[] = {
     {"OpenVINO Split, uneven", OV_SPLIT, 1, .rank = 1, .shape = {7}, .num_outputs = 3,
      .status = LIBSPLIT_STATUS_ERROR_SPLIT_SIZES},
 
-    {"strings of 16 bytes", SEQUENCE, 11, LIBSPLIT_DTYPE_STRING, .rank = 1, .shape = {3},
-     .split = LIST(1, 2), .outputs = "1/1/16 2/1/32"},
+    {"strings, an address and a size", SEQUENCE, 11, LIBSPLIT_DTYPE_STRING, .rank = 1, .shape = {3},
+     .split = LIST(1, 2), .outputs = sizeof(size_t) == 8 ? "1/1/16 2/1/32" : "1/1/8 2/1/16"},
     {"complex128", SPLIT, 13, LIBSPLIT_DTYPE_COMPLEX128, .rank = 1, .shape = {3},
      .split = LIST(1, 2), .outputs = "1/1/16 2/1/32"},
     {"4-bit, half a byte counts", VARIADIC, 1, LIBSPLIT_DTYPE_UINT4, .rank = 2, .shape = {3, 5},
      .axis = 1, .split = LIST(2, 3), .outputs = "3,2/2,1/3 3,3/3,1/5"},
     {"2-bit, part of a byte counts", VARIADIC, 1, LIBSPLIT_DTYPE_INT2, .rank = 1, .shape = {10},
      .split = LIST(1, 4, 5), .outputs = "1/1/1 4/1/1 5/1/2"},
+#if SIZE_MAX > UINT32_MAX
     {"2-bit, 2^62 - 1 of them", VARIADIC, 1, LIBSPLIT_DTYPE_INT2, .rank = 1,
      .shape = {4611686018427387903}, .split = LIST(-1),
      .outputs = "4611686018427387903/1/1152921504606846976"},
+#endif
 };
 
 static const struct row unknown_rows[] = {
@@ -336,7 +340,7 @@ static void test_number_of_pieces_not_known_yet(void) {
         libsplit_params params = LIBSPLIT_PARAMS_INIT(SEQUENCE, 11);
         params.split = cases[i].split;
         CHECK_CASE("number of %s", cases[i].name);
-        CHECK_STATUS(libsplit_count(&input, &params, &count, NULL), LIBSPLIT_STATUS_ERROR_UNKNOWN);
+        CHECK_STATUS(libsplit_count(&input, &params, &count, NULL), LIBSPLIT_STATUS_ERROR_COUNT_UNKNOWN);
         CHECK_EQ_INT(count, 999);
     }
 }
@@ -400,7 +404,7 @@ static void test_no_outputs_may_be_null(void) {
 
 /* What the manual does for a sequence: infer, allocate data_bytes, set data, copy. */
 static void test_inferred_outputs_are_ready_for_copy(void) {
-    char source[] = "abcdefghijkl", pieces[3][4] = {"....", "....", "...."};
+    char source[] = "abcdefghijkl", pieces[] = "............";
     int64_t shape[2] = {2, 6}, shapes[3][2], strides[3][2];
     libsplit_tensor input = packed(LIBSPLIT_DTYPE_UINT8, source, 2, shape), outputs[3];
     libsplit_params params = LIBSPLIT_PARAMS_INIT(SPLIT, 18);
@@ -412,10 +416,10 @@ static void test_inferred_outputs_are_ready_for_copy(void) {
     CHECK_OK(libsplit_infer(&input, &params, outputs, 3, NULL));
     for (int i = 0; i < 3; i++) {
         CHECK_EQ_INT(outputs[i].data_bytes, 4);
-        outputs[i].data = pieces[i];
+        outputs[i].data = pieces + 4 * i;
     }
     CHECK_OK(libsplit_copy(&input, &params, outputs, 3, NULL, NULL));
-    CHECK(memcmp(pieces, "abghcdijefkl", sizeof pieces) == 0);
+    CHECK_EQ_STR(pieces, "abghcdijefkl");
 }
 
 static void test_success_clears_the_error(void) {
@@ -439,6 +443,7 @@ static void test_success_clears_the_error(void) {
     CHECK_EQ_STR(error.message, "");
 }
 
+#if SIZE_MAX > UINT32_MAX
 /* Counting needs no outputs, so large numbers cost nothing. */
 static void test_counts_past_2_to_the_31(void) {
     int64_t extent = INT64_C(1) << 40;
@@ -452,6 +457,7 @@ static void test_counts_past_2_to_the_31(void) {
     CHECK_OK(libsplit_count(&input, &params, &count, NULL));
     CHECK_EQ_INT(count, 366503875926);
 }
+#endif
 
 int main(void) {
     CHECK_START();
@@ -465,6 +471,8 @@ int main(void) {
     test_no_outputs_may_be_null();
     test_inferred_outputs_are_ready_for_copy();
     test_success_clears_the_error();
+#if SIZE_MAX > UINT32_MAX
     test_counts_past_2_to_the_31();
+#endif
     CHECK_DONE();
 }

@@ -1,9 +1,10 @@
-"""The libraries need nothing: no other library, no function but the four that move bytes, no version
-of any libc. No code that panics, allocates, unwinds, or reads and writes files is in them. And the
-shared one, as it is installed, is small, and written to by nobody: its tables are read-only once
-they are relocated, and its stack is not executable.
+"""The static library needs nothing but the four functions that move bytes; the shared one takes them
+from libc, any since glibc 2.17, and names it, so that loaders make libc ready first. No code that
+panics, allocates, unwinds, or reads and writes files is in them. Both keep the tables by which
+debuggers find a caller. And the shared one, as it is installed, is small, and written to by nobody:
+its tables are read-only once they are relocated, and its stack is not executable.
 
-usage: needs_nothing.py WITH_SYMBOLS SHARED STATIC BYTES NM READELF
+usage: needs_nothing.py WITH_SYMBOLS SHARED STATIC LEAST-LARGEST NM READELF
 """
 
 import os
@@ -11,7 +12,7 @@ import re
 import subprocess
 import sys
 
-with_symbols, shared, static, budget, nm, readelf = sys.argv[1:]
+with_symbols, shared, static, sizes, nm, readelf = sys.argv[1:]
 # Compilers may call any of these. Every libc has had them since its first version, and where there
 # is none, they are a dozen lines.
 ALLOWED = {"memcpy", "memmove", "memset", "memcmp"}
@@ -39,8 +40,13 @@ for file, options in (shared, ["-D"]), (static, []):
 segments = run(readelf, "-lW", shared)
 if "GNU_RELRO" not in segments or not re.search(r"GNU_STACK.* RW ", segments):
     errors.append(f"{shared} can be written to, or its stack be run: see readelf -l")
-if "(NEEDED)" in run(readelf, "-d", shared):
-    errors.append(f"{shared} needs another library: see readelf -d")
+needed = re.findall(r"\(NEEDED\).*\[(.*)\]", run(readelf, "-d", shared))
+print(f"{shared} needs {needed}")
+if len(needed) != 1 or not needed[0].startswith("libc."):
+    errors.append(f"{shared} needs {needed}, not libc alone")
+for file in shared, static:
+    if ".eh_frame" not in run(readelf, "-SW", file):
+        errors.append(f"{file} has no .eh_frame: debuggers lose the caller's frames")
 for version in set(re.findall(r"GLIBC_([0-9.]+)", run(readelf, "-V", shared))):
     if tuple(map(int, version.split("."))) > GLIBC:
         errors.append(f"{shared} asks for GLIBC_{version}")
@@ -51,7 +57,10 @@ for file in with_symbols, static:
         errors.append(f"{file} has lost its symbols: {len(names)}")
     errors += [f"{file} contains {name}" for name in names if FORBIDDEN.search(name)]
 size = os.path.getsize(shared)
-print(f"{size:,} bytes of {int(budget):,}")
-if size > int(budget):
+least, largest = map(int, sizes.split("-"))
+print(f"{size:,} bytes: from {least:,} to {largest:,} are expected")
+if size > largest:
     errors.append(f"{shared} has {size:,} bytes: find what has grown")
+if size < least:
+    errors.append(f"{shared} has {size:,} bytes: find what is missing")
 sys.exit("\n".join(errors) or None)

@@ -10,9 +10,7 @@
 #define _DEFAULT_SOURCE 1 /* MAP_ANONYMOUS */
 
 #include "check.h"
-
-#include <sys/mman.h>
-#include <unistd.h>
+#include "system.h"
 
 #define ROWS 1000
 #define COLUMNS 1000
@@ -21,10 +19,9 @@
 /* Returns 'size' bytes that end at an inaccessible page, filled from 'from'. They stay until the
  * end. */
 static void *at_the_edge(const void *from, size_t size) {
-    size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    char *pages = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (pages == MAP_FAILED || mprotect(pages + page, page, PROT_NONE) != 0)
-        abort();
+    size_t page = page_bytes();
+    char *pages = reserve_addresses(2 * page);
+    allow_access(pages, page);
     return memcpy(pages + page - size, from, size);
 }
 

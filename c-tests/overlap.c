@@ -183,7 +183,9 @@ static void check_columns_arrive(struct columns *columns) {
 
 static void check_columns_overlap(struct columns *columns) {
     libsplit_error error = LIBSPLIT_ERROR_INIT;
-    CHECK_STATUS(copy_columns(columns, &error), LIBSPLIT_STATUS_ERROR_OVERLAP);
+    (void)copy_columns(columns, &error);
+    CHECK(error.status == LIBSPLIT_STATUS_ERROR_OVERLAP ||
+          error.status == LIBSPLIT_STATUS_ERROR_NOT_SHOWN_APART);
     CHECK(error.output_index >= 0 && error.output_index < (int32_t)columns->count);
     CHECK(memcmp(columns->target, columns->before, columns->bytes) == 0);
 }
@@ -469,8 +471,7 @@ static void test_comparing_all_pairs_would_take_too_long(void) {
     libsplit_error error = LIBSPLIT_ERROR_INIT;
     CHECK_CASE("%d outputs in each other's gaps", OUTPUTS);
     CHECK_STATUS(libsplit_copy(&input, &params, outputs, OUTPUTS, NULL, &error),
-                 LIBSPLIT_STATUS_ERROR_OVERLAP);
-    CHECK(strstr(error.message, "could not be shown apart") != NULL);
+                 LIBSPLIT_STATUS_ERROR_NOT_SHOWN_APART);
     free(strides);
     free(outputs);
     free(source);
@@ -686,8 +687,7 @@ static void test_outputs_that_cannot_be_shown_apart(void) {
     libsplit_error error = LIBSPLIT_ERROR_INIT;
     CHECK_CASE("outputs that cannot be shown apart");
     CHECK_STATUS(libsplit_copy(&input, &params, outputs, COLUMNS, NULL, &error),
-                 LIBSPLIT_STATUS_ERROR_OVERLAP);
-    CHECK(strstr(error.message, "could not be shown apart") != NULL);
+                 LIBSPLIT_STATUS_ERROR_NOT_SHOWN_APART);
     for (int i = 0; i < COLUMNS; i++) {
         libsplit_tensor one[COLUMNS] = {{0}};
         one[i] = outputs[i];
@@ -742,8 +742,7 @@ static void test_outputs_in_the_gaps_of_a_sub_byte_input(void) {
     libsplit_error error = LIBSPLIT_ERROR_INIT;
     CHECK_CASE("an output in the gaps of a 4-bit input");
     CHECK_STATUS(libsplit_copy(&input, &params, outputs, 2, NULL, &error),
-                 LIBSPLIT_STATUS_ERROR_OVERLAP);
-    CHECK(strstr(error.message, "could not be shown apart") != NULL);
+                 LIBSPLIT_STATUS_ERROR_NOT_SHOWN_APART);
     CHECK_EQ_INT(memory[2], 0xA5);
 
     CHECK_CASE("outputs behind a 4-bit input");

@@ -105,7 +105,7 @@ static int32_t run_wrong_numbers(void *data, libsplit_task_fn task, void *task_c
     task(task_ctx, count);
     task(task_ctx, SIZE_MAX);
     task(task_ctx, (size_t)1 << 31);
-    task(task_ctx, SIZE_MAX - UINT32_MAX);
+    task(task_ctx, SIZE_MAX - (SIZE_MAX > UINT32_MAX ? UINT32_MAX : 0));
     return 0;
 }
 
@@ -414,10 +414,10 @@ static void test_every_pool_that_runs_all_tasks(void) {
     }
 }
 
-/* Whatever the flags say about caches, the bytes are the same; with flags, the pool may be
- * missing. */
+/* Whatever the flags say about caches, the bytes are the same, also without a pool. */
 static void test_flags_without_a_pool(void) {
     static const uint32_t flags[] = {
+        0,
         LIBSPLIT_FLAG_OUTPUTS_READ_NEXT,
         LIBSPLIT_FLAG_NEVER_STREAM,
         LIBSPLIT_FLAG_OUTPUTS_READ_NEXT | LIBSPLIT_FLAG_NEVER_STREAM,
@@ -500,9 +500,19 @@ static void test_nothing_to_copy_does_not_bother_the_pool(void) {
     libsplit_executor executor = executor_of(&pool);
     CHECK_CASE("no output wanted");
     memset(work->outputs, 0, sizeof work->outputs);
-    CHECK_OK(copy_work(work, &executor, NULL));
+    CHECK_STATUS(copy_work(work, &executor, NULL), LIBSPLIT_STATUS_ERROR_NULL);
     CHECK_EQ_INT(pool.calls, 0);
     free_work(work);
+
+    int64_t none[] = {0, 1 << 20}, half[] = {0, 1 << 19};
+    libsplit_tensor input = packed(LIBSPLIT_DTYPE_UINT8, NULL, 2, none), outputs[2];
+    outputs[0] = outputs[1] = packed(LIBSPLIT_DTYPE_UINT8, NULL, 2, half);
+    libsplit_params params = LIBSPLIT_PARAMS_INIT(LIBSPLIT_OP_ONNX_SPLIT, 18);
+    params.axis = 1;
+    params.num_outputs = 2;
+    CHECK_CASE("no elements");
+    CHECK_OK(libsplit_copy(&input, &params, outputs, 2, &executor, NULL));
+    CHECK_EQ_INT(pool.calls, 0);
 }
 
 static void test_a_refused_call_does_not_reach_the_pool(void) {

@@ -10,6 +10,7 @@
 #define _DEFAULT_SOURCE 1
 
 #include "check.h"
+#include "system.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -26,8 +27,9 @@
 #define GROWTH (1 << 20) /* of the process, in bytes: what is taken for none */
 
 /* Bits of the elements by dtype, from the ONNX documents. */
-static const int64_t bits_of[] = {0,  32,  8,  8, 16, 16, 32, 64, 128, 8, 16, 64, 32, 64,
-                                  64, 128, 16, 8, 8,  8,  8,  4,  4,   4, 8,  2,  2};
+#define STRING_BITS (8 * (int64_t)sizeof(libsplit_string))
+static const int64_t bits_of[] = {0,  32,  8,  8, 16, 16, 32, 64, STRING_BITS, 8, 16, 64, 32, 64,
+                                  64, 128, 16, 8, 8,  8,  8,  4,  4,           4, 8,  2,  2};
 
 static unsigned char *source; /* what all threads split */
 static atomic_int is_over, failures, ready;
@@ -480,16 +482,6 @@ static void *run_jobs(void *data) {
     return NULL;
 }
 
-/* Returns the bytes of this process that are in memory. */
-static int64_t resident(void) {
-    long pages = 0;
-    FILE *statm = fopen("/proc/self/statm", "r");
-    if (statm == NULL || fscanf(statm, "%*d %ld", &pages) != 1)
-        abort();
-    fclose(statm);
-    return (int64_t)pages * sysconf(_SC_PAGESIZE);
-}
-
 /* Waits, and reports progress; returns the bytes in memory. */
 static int64_t run_until(time_t begin, int64_t until) {
     struct timespec tenth = {0, 100000000};
@@ -499,11 +491,11 @@ static int64_t run_until(time_t begin, int64_t until) {
         if (seconds - told >= 60) {
             told = seconds;
             printf("%" PRId64 " s: %lld splits, %" PRId64 " KiB in memory\n", seconds,
-                   atomic_load(&jobs_done), resident() >> 10);
+                   atomic_load(&jobs_done), resident_bytes() >> 10);
             fflush(stdout);
         }
     }
-    return resident();
+    return resident_bytes();
 }
 
 static int soak(int64_t seconds) {

@@ -10,9 +10,9 @@
 #define _DEFAULT_SOURCE 1 /* MAP_ANONYMOUS */
 
 #include "check.h"
+#include "system.h"
 
 #include <pthread.h>
-#include <sys/mman.h>
 
 /*
  * The most bytes that a call may use, including what the program itself uses on the way: any call,
@@ -20,7 +20,7 @@
  */
 enum { LIMIT = 16 * 1024, MANY = 16384, LIMIT_OF_MANY = 24 * 1024 };
 
-enum { STACK = 1 << 20, OWN = 512, MAX_RANK = 64 };
+enum { STACK = 1 << 20, PAINTED = 1 << 18, OWN = 512, MAX_RANK = 64 };
 #define ROOM ((size_t)160 << 20)
 
 enum layout { PACKED, TRANSPOSED, REVERSED, STEPPED, PLANES, CHANNELS_LAST, UPWARDS };
@@ -325,45 +325,37 @@ enum { CALLS = sizeof calls / sizeof *calls };
 struct measurement {
     void (*run)(struct work *w);
     struct work *work;
-    unsigned char *low; /* end of the stack */
     size_t depth;
 };
 
 #define PAINT(at) ((unsigned char)((uintptr_t)(at) * 167 + 89))
 
-/* Between painting and looking, calls nothing but what is measured. */
+/* Between painting and looking, calls nothing but what is measured. Paints downwards, because some
+ * systems let a stack grow only from one page to the next. */
 static void *measure(void *data) {
     struct measurement *m = data;
-    volatile unsigned char *here = __builtin_frame_address(0), *at;
+    volatile unsigned char *here = __builtin_frame_address(0), *low = here - PAINTED, *at;
     /* The first call may bind symbols and identify the CPU. */
     m->run(m->work);
-    for (at = m->low; at < here - OWN; at++)
+    for (at = here - OWN; at-- > low;)
         *at = PAINT(at);
     m->run(m->work);
-    for (at = m->low; at < here && *at == PAINT(at); at++) {
+    for (at = low; at < here && *at == PAINT(at); at++) {
     }
     m->depth = (size_t)(here - at);
     return NULL;
 }
 
-static size_t depth_of(struct work *work, void (*run)(struct work *w), unsigned char *stack) {
+static size_t depth_of(struct work *work, void (*run)(struct work *w)) {
     pthread_attr_t attributes;
     pthread_t thread;
-    struct measurement m = {.run = run, .work = work, .low = stack};
-    if (pthread_attr_init(&attributes) != 0 ||
-        pthread_attr_setstack(&attributes, stack, STACK) != 0 ||
+    struct measurement m = {.run = run, .work = work};
+    if (pthread_attr_init(&attributes) != 0 || pthread_attr_setstacksize(&attributes, STACK) != 0 ||
         pthread_create(&thread, &attributes, measure, &m) != 0)
         abort();
     pthread_join(thread, NULL);
     pthread_attr_destroy(&attributes);
     return m.depth;
-}
-
-static unsigned char *map(size_t bytes) {
-    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED)
-        abort();
-    return memory;
 }
 
 /* Uses a known 10,000 bytes. */
@@ -374,18 +366,20 @@ static void take_10000(struct work *w) {
     w->status = taken[77] == 77 ? LIBSPLIT_STATUS_OK : LIBSPLIT_STATUS_ERROR_INTERNAL;
 }
 
-static void test_the_measure(unsigned char *stack) {
+static void test_the_measure(void) {
     struct work work;
     CHECK_CASE("10,000 bytes");
-    size_t depth = depth_of(&work, take_10000, stack);
+    size_t depth = depth_of(&work, take_10000);
     CHECK(10000 <= depth && depth < 10000 + OWN);
 }
 
 int main(void) {
     CHECK_START();
-    unsigned char *stack = map(STACK), *source = map(ROOM), *target = map(ROOM);
+    unsigned char *source = reserve_addresses(ROOM), *target = reserve_addresses(ROOM);
     size_t deepest = 0;
-    test_the_measure(stack);
+    allow_access(source, ROOM);
+    allow_access(target, ROOM);
+    test_the_measure();
     printf("%-32s", "bytes of stack");
     for (int c = 0; c < CALLS; c++)
         printf(" %9s", calls[c].name);
@@ -397,7 +391,7 @@ int main(void) {
         size_t limit = jobs[j].pieces > MANY ? LIMIT_OF_MANY : LIMIT;
         for (int c = 0; c < CALLS; c++) {
             CHECK_CASE("%s: %s", calls[c].name, jobs[j].name);
-            size_t depth = depth_of(&work, calls[c].run, stack);
+            size_t depth = depth_of(&work, calls[c].run);
             int clashes = calls[c].may_clash && jobs[j].placement == ALIKE;
             CHECK_STATUS(work.status, clashes ? LIBSPLIT_STATUS_ERROR_OVERLAP : LIBSPLIT_STATUS_OK);
             CHECK(depth <= limit);

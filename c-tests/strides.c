@@ -7,9 +7,7 @@
 #define _DEFAULT_SOURCE 1 /* MAP_ANONYMOUS */
 
 #include "check.h"
-
-#include <sys/mman.h>
-#include <unistd.h>
+#include "system.h"
 
 #define MAX_TEST_RANK 5
 #define MAX_PIECES 20
@@ -441,10 +439,9 @@ static void test_packed_runs_of_every_length(void) {
 
 /* Two pages to work in, each between inaccessible pages. */
 static unsigned char *guarded_pages(size_t page) {
-    unsigned char *memory = mmap(NULL, 5 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED || mprotect(memory + page, page, PROT_READ | PROT_WRITE) != 0 ||
-        mprotect(memory + 3 * page, page, PROT_READ | PROT_WRITE) != 0)
-        abort();
+    unsigned char *memory = reserve_addresses(5 * page);
+    allow_access(memory + page, page);
+    allow_access(memory + 3 * page, page);
     return memory;
 }
 
@@ -474,7 +471,7 @@ static void check_at_guard_page(unsigned char *from, unsigned char *to, size_t p
 }
 
 static void test_between_guard_pages(void) {
-    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    size_t page = page_bytes();
     unsigned char *memory = guarded_pages(page);
     for (size_t i = 0; i < page; i++)
         memory[page + i] = (unsigned char)(i * 73 + 1);
@@ -491,7 +488,7 @@ static void test_between_guard_pages(void) {
                     check_at_guard_page(memory + page, memory + 3 * page, page, &round, layout & 1,
                                         layout & 2);
                 }
-    munmap(memory, 5 * page);
+    release_addresses(memory, 5 * page);
 }
 
 /* Axes none of which continues another. */

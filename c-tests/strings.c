@@ -7,8 +7,7 @@
 #define _DEFAULT_SOURCE 1 /* MAP_ANONYMOUS */
 
 #include "check.h"
-
-#include <sys/mman.h>
+#include "system.h"
 
 #define COUNT 6
 
@@ -66,14 +65,12 @@ static void test_the_same_characters_twice(void) {
 
 static void test_characters_that_cannot_be_read(void) {
     size_t bytes = 65536;
-    char *memory = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *memory = reserve_addresses(bytes);
     libsplit_string strings[COUNT];
-    CHECK_CASE("PROT_NONE characters");
-    CHECK(memory != MAP_FAILED);
     for (size_t i = 0; i < COUNT; i++)
         strings[i] = (libsplit_string){memory + i * 100, 100};
-    check_pairs_arrive("PROT_NONE characters", strings);
-    munmap(memory, bytes);
+    check_pairs_arrive("characters that cannot be read", strings);
+    release_addresses(memory, bytes);
 }
 
 static void test_pairs_that_make_no_sense(void) {

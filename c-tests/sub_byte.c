@@ -7,9 +7,7 @@
 #define _DEFAULT_SOURCE 1 /* MAP_ANONYMOUS */
 
 #include "check.h"
-
-#include <sys/mman.h>
-#include <unistd.h>
+#include "system.h"
 
 #define MAX_TEST_RANK 4
 #define MAX_PIECES 4
@@ -235,13 +233,12 @@ static void test_by_hand(void) {
 
 /* Not a byte beyond either end is read or written: there is inaccessible memory. */
 static void test_between_guard_pages(void) {
-    size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    unsigned char *memory = mmap(NULL, 5 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    size_t page = page_bytes();
+    unsigned char *memory = reserve_addresses(5 * page);
     CHECK_CASE("guard pages");
-    CHECK(memory != MAP_FAILED);
     unsigned char *from = memory + page, *to = memory + 3 * page;
-    CHECK(mprotect(from, page, PROT_READ | PROT_WRITE) == 0);
-    CHECK(mprotect(to, page, PROT_READ | PROT_WRITE) == 0);
+    allow_access(from, page);
+    allow_access(to, page);
     memset(from, 0x5A, page);
     for (int64_t extent = 1; extent <= 80; extent++)
         for (int64_t skipped = 0; skipped < extent; skipped++)
@@ -262,7 +259,7 @@ static void test_between_guard_pages(void) {
                 CHECK_OK(libsplit_copy(&input, &params, outputs, 2, NULL, NULL));
                 CHECK_EQ_INT(target[0] & 0xF, skipped % 2 == 0 ? 0xA : 0x5);
             }
-    munmap(memory, 5 * page);
+    release_addresses(memory, 5 * page);
 }
 
 static void check_view_and_copy_of_it(libsplit_dtype dtype, uint32_t bit_offset, int64_t start) {
@@ -381,16 +378,13 @@ static void test_many_pieces_of_whole_bytes(void) {
     CHECK(memcmp(targets, expected, sizeof targets) == 0);
 }
 
+#if SIZE_MAX > UINT32_MAX
 /* 2^34 elements of 4 bits in 8 GiB of addresses, of which only one page can be read. */
 static void test_offsets_past_2_to_the_33_bits(void) {
     size_t gib = (size_t)1 << 30, page = 65536, at = 6 * gib;
-    unsigned char *memory =
-        mmap(NULL, 8 * gib, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    unsigned char *memory = reserve_addresses(8 * gib);
     CHECK_CASE("8 GiB of 4-bit elements");
-    CHECK(memory != MAP_FAILED);
-    if (memory == MAP_FAILED)
-        return;
-    CHECK(mprotect(memory + at, page, PROT_READ | PROT_WRITE) == 0);
+    allow_access(memory + at, page);
     memcpy(memory + at, "\x10\x32\x54", 3);
     int64_t extent = INT64_C(1) << 34, three = 3, lengths[3] = {(int64_t)at * 2 + 1, 3, -1};
     int64_t count = 3;
@@ -402,8 +396,9 @@ static void test_offsets_past_2_to_the_33_bits(void) {
     params.split = &split;
     CHECK_OK(libsplit_copy(&input, &params, outputs, 3, NULL, NULL));
     CHECK(memcmp(piece, "\x21\x03\xFF", 3) == 0);
-    munmap(memory, 8 * gib);
+    release_addresses(memory, 8 * gib);
 }
+#endif
 
 int main(void) {
     CHECK_START();
@@ -419,6 +414,8 @@ int main(void) {
     test_output_layouts();
     test_garbage_strides_of_extent_1();
     test_many_pieces_of_whole_bytes();
+#if SIZE_MAX > UINT32_MAX
     test_offsets_past_2_to_the_33_bits();
+#endif
     CHECK_DONE();
 }

@@ -16,8 +16,7 @@
  *     output byte has changed (for the exception, see LIBSPLIT_STATUS_ERROR_EXECUTOR).
  *   - No heap allocation, no I/O, no threads of its own, no pointer kept after the call, and no
  *     global or thread-local state except CPU features, which are detected once.
- *   - A call uses at most 16 KiB of stack, or 24 KiB with more than 16,384 outputs in no order of
- *     addresses. docs/realtime.md says more.
+ *   - A call uses at most 32 KiB of stack. docs/realtime.md says how much it is in this version.
  *   - Any function may be called from any thread at any time. Concurrent calls may share inputs and
  *     plans, but not outputs.
  *   - Data pointers need no alignment.
@@ -29,8 +28,10 @@
  * NUL-terminated, and never NULL.
  *
  * A function that returns a libsplit_status returns LIBSPLIT_STATUS_OK, or one of the errors in its
- * list, where the prefix LIBSPLIT_STATUS_ERROR_ is left out. If 'error' itself is misaligned or too
- * small, it returns ALIGNMENT or STRUCT_SIZE and does not write to it.
+ * list, where the prefix LIBSPLIT_STATUS_ERROR_ is left out. If 'error' itself is misaligned, or of an
+ * impossible size, it returns ALIGNMENT or STRUCT_SIZE and does not write to it. Of several mistakes
+ * in a call any may be reported, in another version another one; and what is refused today may be
+ * accepted by a later version.
  *
  * From an input to pieces in memory of their own, with error checks left out:
  *
@@ -67,35 +68,80 @@
 #  endif
 #endif
 
+/* The calling convention of all functions and callbacks, where a compiler has several. */
+#ifndef LIBSPLIT_CALL
+#  if defined(_WIN32) && !defined(_WIN64)
+#    define LIBSPLIT_CALL __cdecl
+#  else
+#    define LIBSPLIT_CALL
+#  endif
+#endif
+
 /**
  * An extent that is not known yet. libsplit_infer() and libsplit_count() accept it in the shape of
  * the input, and libsplit_infer() writes it to outputs; all other functions refuse it.
  */
 #define LIBSPLIT_DIM_UNKNOWN (-1)
 
-/** For libsplit_worded_error.words: the message calls arguments what this header calls them. */
-#define LIBSPLIT_WORDS_C 0
+/** The newest opset of ONNX with which this header's library has been compared. */
+#define LIBSPLIT_ONNX_OPSET 28
+
+/**
+ * For libsplit_params.flags, and ONNX Split-18 with num_outputs: if the extent is so small that the
+ * last piece would have a negative length (5 into 4: 2, 2, 2, -1), shorten as many pieces as necessary
+ * instead of returning an error (5 into 4: 2, 2, 1, 0). Piece i of an extent d then has length
+ * max(0, min(c, d - i*c)), where c = ceil(d / num_outputs). All other cases are unaffected.
+ *
+ * No two flags have the same bit, of whichever structure they are, and unknown ones are refused.
+ */
+#define LIBSPLIT_FLAG_CLAMP_UNEVEN 1u
+/**
+ * For libsplit_executor.flags: the outputs will be read soon after the copy. Outputs that do not fit in
+ * the caches bypass them, which is faster but leaves the data in memory only; with this flag, that
+ * begins at twice the size.
+ */
+#define LIBSPLIT_FLAG_OUTPUTS_READ_NEXT 2u
+/** For libsplit_executor.flags: never bypass the caches, whatever the size. */
+#define LIBSPLIT_FLAG_NEVER_STREAM 4u
+
+/** For libsplit_error.words: the message calls arguments what this header calls them. */
+#define LIBSPLIT_WORDS_C 0u
 /** The message calls arguments what libsplit.hpp calls them. */
-#define LIBSPLIT_WORDS_CPP 1
+#define LIBSPLIT_WORDS_CPP 1u
 /** The message calls arguments what a node of an ONNX model calls them. */
-#define LIBSPLIT_WORDS_ONNX 2
+#define LIBSPLIT_WORDS_ONNX 2u
 /** The message calls arguments what an operation of an OpenVINO model calls them. */
-#define LIBSPLIT_WORDS_OPENVINO 3
+#define LIBSPLIT_WORDS_OPENVINO 3u
+
+/**
+ * The version of this header as one number, as libsplit_version() returns it. (For #if, compare the
+ * three numbers themselves.)
+ */
+#define LIBSPLIT_VERSION \
+    ((uint32_t)LIBSPLIT_VERSION_MAJOR << 24 | (uint32_t)LIBSPLIT_VERSION_MINOR << 16 | \
+     (uint32_t)LIBSPLIT_VERSION_PATCH)
+
+/**
+ * At least what libsplit_plan_size() returns, in every version, for memory that is reserved at compile
+ * time. 'rank' is from 1 to LIBSPLIT_MAX_RANK, and the result must not exceed SIZE_MAX.
+ */
+#define LIBSPLIT_PLAN_SIZE_MAX(rank, num_outputs) \
+    (1024 + (size_t)(num_outputs) * (24 + 32 * (size_t)(rank)))
 
 /* Initializers: 'libsplit_params params = LIBSPLIT_PARAMS_INIT(LIBSPLIT_OP_ONNX_SPLIT, 18);' */
 #define LIBSPLIT_PARAMS_INIT(op, opset) \
     { sizeof(libsplit_params), (op), (opset), 0, NULL, 0, 1, 0 }
 #define LIBSPLIT_TENSOR_INIT { NULL, 0, NULL, NULL, 0, 0, 0, 0 }
-#define LIBSPLIT_ERROR_INIT { sizeof(libsplit_error), 0, -1, 0, 0, { 0 } }
-#define LIBSPLIT_WORDED_ERROR_INIT(words) \
-    { { sizeof(libsplit_worded_error), 0, -1, 0, 0, { 0 } }, (words) }
+#define LIBSPLIT_ERROR_INIT \
+    { sizeof(libsplit_error), 0, -1, 0, 0, LIBSPLIT_WORDS_C, 0, { 0 } }
 #define LIBSPLIT_EXECUTOR_INIT(parallel_for, pool) \
     { sizeof(libsplit_executor), (parallel_for), (pool), 0, 0 }
 
 /**
- * The version of this header; libsplit_version() returns the version of the library. Within a major
- * version (libsplit.so.0) the ABI only grows: by functions, by constants, and by fields at the end of
- * structures that have a struct_size.
+ * The version of this header; libsplit_version() returns the version of the library. The ABI only
+ * grows: by functions, by constants, and by fields at the end of structures that have a struct_size.
+ * The number in the name libsplit.so.0 would change only if that promise were broken, which is not
+ * planned: version 1.0 will still be libsplit.so.0.
  */
 #define LIBSPLIT_VERSION_MAJOR 0
 
@@ -110,29 +156,9 @@
 #define LIBSPLIT_VERSION_PATCH 0
 
 /**
- * The largest rank that a tensor may have.
+ * The largest rank that a tensor may have. It never changes.
  */
 #define LIBSPLIT_MAX_RANK 64
-
-/**
- * For ONNX Split-18 with num_outputs, if the extent is so small that the last piece would have a
- * negative length (5 into 4: 2, 2, 2, -1): shorten as many pieces as necessary instead of returning an
- * error (5 into 4: 2, 2, 1, 0). Piece i of an extent d then has length max(0, min(c, d - i*c)), where
- * c = ceil(d / num_outputs). All other cases are unaffected.
- */
-#define LIBSPLIT_FLAG_CLAMP_UNEVEN 1
-
-/**
- * In libsplit_executor.flags: the outputs will be read soon after the copy. Outputs that do not fit in
- * the caches bypass them, which is faster but leaves the data in memory only; with this flag, that
- * begins at twice the size.
- */
-#define LIBSPLIT_FLAG_OUTPUTS_READ_NEXT 2
-
-/**
- * In libsplit_executor.flags: never bypass the caches, whatever the size.
- */
-#define LIBSPLIT_FLAG_NEVER_STREAM 4
 
 /**
  * A split that has been prepared once, to be run many times. It lives in memory that the caller
@@ -143,7 +169,8 @@ typedef struct libsplit_plan libsplit_plan;
 
 /**
  * The result of a call: LIBSPLIT_STATUS_OK, or a LIBSPLIT_STATUS_ERROR_... that says what kind of
- * error it is. New kinds may be added; treat any number other than 0 as an error.
+ * error it is. New kinds may be added; treat any number other than 0 as an error. No status is ever
+ * negative: negative numbers are left to wrappers for errors of their own.
  */
 typedef int32_t libsplit_status;
 /**
@@ -218,7 +245,7 @@ typedef int32_t libsplit_status;
  */
 #define LIBSPLIT_STATUS_ERROR_STRIDES 15
 /**
- * A bit_offset is not a multiple of the element size in bits, or not 0 where it must be 0.
+ * A bit_offset that the element type does not allow, or one that is not 0 where it must be 0.
  */
 #define LIBSPLIT_STATUS_ERROR_BIT_OFFSET 16
 /**
@@ -231,7 +258,7 @@ typedef int32_t libsplit_status;
 #define LIBSPLIT_STATUS_ERROR_OVERFLOW 18
 /**
  * An output overlaps the input, the lengths or another output; or the data, shape or strides of an
- * output overlap descriptors or arrays that the call uses.
+ * output overlap descriptors or arrays that the call uses. See also ERROR_NOT_SHOWN_APART.
  */
 #define LIBSPLIT_STATUS_ERROR_OVERLAP 19
 /**
@@ -241,9 +268,11 @@ typedef int32_t libsplit_status;
 /**
  * The number of outputs depends on an extent or a length that is not known yet.
  */
-#define LIBSPLIT_STATUS_ERROR_UNKNOWN 21
+#define LIBSPLIT_STATUS_ERROR_COUNT_UNKNOWN 21
 /**
- * The caller's parallel_for failed, or returned before every task had run.
+ * The caller's parallel_for failed: 'expected' is 0, and 'actual' is what it returned. Or it
+ * returned before every task had run: 'expected' is the number of tasks, and 'actual' is how many
+ * of them ran.
  */
 #define LIBSPLIT_STATUS_ERROR_EXECUTOR 22
 /**
@@ -255,9 +284,16 @@ typedef int32_t libsplit_status;
  * or is too small for a plan.
  */
 #define LIBSPLIT_STATUS_ERROR_PLAN 24
+/**
+ * Two outputs, or an output and the input, reach over the same memory, and it could not be shown
+ * that they have no byte in common. Give the output other memory, or copy it in a call of its own,
+ * with all other descriptors zero.
+ */
+#define LIBSPLIT_STATUS_ERROR_NOT_SHOWN_APART 25
 
 /**
- * An element type, numbered as in ONNX TensorProto.DataType.
+ * An element type. Numbers below 65536 mean what they mean in ONNX TensorProto.DataType, now and
+ * later. Types that ONNX does not have, if there ever are any here, are numbered from 65536.
  */
 typedef int32_t libsplit_dtype;
 /**
@@ -341,8 +377,9 @@ typedef int32_t libsplit_dtype;
  */
 #define LIBSPLIT_DTYPE_FLOAT8E5M2FNUZ 20
 /**
- * Unsigned 4-bit integer. Sub-byte elements are packed low bits first over the flattened
- * row-major tensor, without padding between rows.
+ * Unsigned 4-bit integer. Sub-byte elements are packed: of the bytes, read as one little-endian
+ * number, element i of the flattened row-major tensor is bits i * size to i * size + size - 1.
+ * There is no padding between rows.
  */
 #define LIBSPLIT_DTYPE_UINT4 21
 /**
@@ -365,60 +402,6 @@ typedef int32_t libsplit_dtype;
  * Signed 2-bit integer, packed.
  */
 #define LIBSPLIT_DTYPE_INT2 26
-
-/**
- * A tensor: the input, the lengths, or an output. It has 48 bytes if pointers have 64 bits, and will
- * never change, because descriptors come in arrays.
- *
- * Initialize a descriptor with LIBSPLIT_TENSOR_INIT, or zero it, before you fill it in: functions also
- * read fields that they do not use. If a function writes to outputs, each of them needs arrays of its
- * own for shape and strides.
- *
- * An output descriptor of all zero bytes is an output that the caller does not want (ONNX's unused
- * output ""). It is skipped and left unchanged, without an error.
- */
-typedef struct libsplit_tensor {
-  /**
-   * Address of element [0, ..., 0], with any alignment. May be NULL if there are no elements, in
-   * libsplit_infer() and libsplit_count(), and for lengths that are not known yet.
-   */
-  void *data;
-  /**
-   * Number of usable bytes, counted from the lowest address that the tensor touches (negative
-   * strides put it below data); 0 if it is not stated, and then it is not checked. libsplit_infer()
-   * sets it to the size of a packed output: if you change the strides after that, set it again, or
-   * to 0.
-   */
-  size_t data_bytes;
-  /**
-   * 'rank' extents in elements, outermost first, each >= 0. May be NULL if rank is 0.
-   */
-  int64_t *shape;
-  /**
-   * 'rank' strides in elements: of either sign, or 0 to repeat (inputs only). NULL means packed in
-   * row-major order. Strides of axes of extent 1, and of tensors without elements, do not matter.
-   */
-  int64_t *strides;
-  /**
-   * Number of axes, from 0 to LIBSPLIT_MAX_RANK.
-   */
-  int32_t rank;
-  /**
-   * For outputs of libsplit_infer() and libsplit_view(): the number of entries that shape (and
-   * strides, if not NULL) have room for. Ignored for inputs, lengths, and outputs of
-   * libsplit_copy().
-   */
-  int32_t capacity;
-  /**
-   * Element type.
-   */
-  libsplit_dtype dtype;
-  /**
-   * For sub-byte types: the offset of the first element from data in bits, a multiple of the element
-   * size. Otherwise 0.
-   */
-  uint32_t bit_offset;
-} libsplit_tensor;
 
 /**
  * An operator, whose rules apply.
@@ -457,6 +440,62 @@ typedef int32_t libsplit_op;
 #define LIBSPLIT_OP_OPENVINO_SPLIT 4
 
 /**
+ * A tensor: the input, the lengths, or an output. It has 48 bytes if pointers have 64 bits, and will
+ * never change, because descriptors come in arrays.
+ *
+ * Initialize a descriptor with LIBSPLIT_TENSOR_INIT, or zero it, before you fill it in: functions also
+ * read fields that they do not use. If a function writes to outputs, each of them needs arrays of its
+ * own for shape and strides.
+ *
+ * An output descriptor of all zero bytes is an output that the caller does not want (ONNX's unused
+ * output ""). It is skipped and left unchanged, without an error; but if a call has outputs, it has to
+ * want at least one of them.
+ */
+typedef struct libsplit_tensor {
+  /**
+   * Address of element [0, ..., 0], with any alignment. May be NULL if there are no elements, in
+   * libsplit_infer() and libsplit_count(), and for lengths that are not known yet.
+   */
+  void *data;
+  /**
+   * Number of usable bytes, counted from the lowest address that the tensor touches (negative
+   * strides put it below data); 0 if it is not stated, and then it is not checked. libsplit_infer()
+   * sets it to the size of a packed output: if you change the strides after that, set it again, or
+   * to 0. An empty buffer cannot be stated this way: pass NULL as data, which is refused if there are
+   * elements.
+   */
+  size_t data_bytes;
+  /**
+   * 'rank' extents in elements, outermost first, each >= 0. May be NULL if rank is 0.
+   */
+  int64_t *shape;
+  /**
+   * 'rank' strides in elements: of either sign, or 0 to repeat (inputs only). NULL means packed in
+   * row-major order. Strides of axes of extent 1, and of tensors without elements, do not matter.
+   */
+  int64_t *strides;
+  /**
+   * Number of axes, from 0 to LIBSPLIT_MAX_RANK.
+   */
+  int32_t rank;
+  /**
+   * For outputs of libsplit_infer() and libsplit_view(): the number of entries that shape (and
+   * strides, if not NULL) have room for. Ignored for inputs, lengths, and outputs of
+   * libsplit_copy().
+   */
+  int32_t capacity;
+  /**
+   * Element type.
+   */
+  libsplit_dtype dtype;
+  /**
+   * For elements of less than 8 bits: the offset of the first element from data in bits; for 4-bit
+   * and 2-bit types a multiple of the element size. Otherwise 0.
+   */
+  uint32_t bit_offset;
+} libsplit_tensor;
+
+/**
  * What to do. Initialize it with LIBSPLIT_PARAMS_INIT(op, opset). Fields may be added at the end;
  * struct_size says which version the caller was built with.
  */
@@ -472,7 +511,7 @@ typedef struct libsplit_params {
   /**
    * For ONNX operators: the model's opset import, any number from the operator's first version on.
    * The newest operator version that is not above it applies: 9 means Split-2, 20 means Split-18.
-   * For OpenVINO operators: 1, or 0, which means 1.
+   * For OpenVINO operators: 1, or 0, which means 1. See libsplit_op_version().
    */
   int32_t opset;
   /**
@@ -493,7 +532,8 @@ typedef struct libsplit_params {
   int64_t num_outputs;
   /**
    * For ONNX SplitToSequence without lengths: 0 drops the split axis from the pieces, which have
-   * length 1; any other value keeps it. Otherwise ignored.
+   * length 1; any other value keeps it. Otherwise ignored. Note that LIBSPLIT_PARAMS_INIT sets it
+   * to 1, as in ONNX.
    */
   int32_t keepdims;
   /**
@@ -503,14 +543,15 @@ typedef struct libsplit_params {
 } libsplit_params;
 
 /**
- * Details of an error, in memory that the caller provides. Initialize it with LIBSPLIT_ERROR_INIT. It
- * is filled in on success too, with status 0 and an empty message.
+ * Details of an error, in memory that the caller provides. Initialize all of it, with
+ * LIBSPLIT_ERROR_INIT: fields may be added at the end, and a library leaves those that it does not
+ * know as they are. It is filled in on success too, with status 0 and an empty message.
  */
 typedef struct libsplit_error {
   /**
    * sizeof(libsplit_error), set by the caller. If it is less than the size of the structure's first
-   * version (for example 0, after zeroing the structure), the function returns STRUCT_SIZE and
-   * writes nothing here, not even a message.
+   * version (for example 0, after zeroing the structure) or above 4096, the function returns
+   * STRUCT_SIZE and writes nothing here, not even a message.
    */
   size_t struct_size;
   /**
@@ -531,6 +572,15 @@ typedef struct libsplit_error {
    */
   int64_t actual;
   /**
+   * Set by the caller: whose names for arguments the message uses, LIBSPLIT_WORDS_...; any other
+   * number means LIBSPLIT_WORDS_C.
+   */
+  uint32_t words;
+  /**
+   * 0; for later use.
+   */
+  uint32_t reserved;
+  /**
    * NUL-terminated UTF-8 text: the argument, the rule, both numbers and the remedy. It is meant for
    * people, and its wording may change.
    */
@@ -540,26 +590,31 @@ typedef struct libsplit_error {
 /**
  * One task of a call: does part 'index' of the work behind 'task_ctx'. Never fails.
  */
-typedef void (*libsplit_task_fn)(void *task_ctx, size_t index);
+typedef void (LIBSPLIT_CALL *libsplit_task_fn)(void *task_ctx, size_t index);
 
 /**
  * The caller's thread pool: runs task(task_ctx, i) once for each i < count, in any order and on any
  * threads, and returns after the last one has finished; 0 means success. A task that is run a second
- * time does nothing, and neither does one with an index of 'count' or more. The function must return
- * normally: no C++ exception and no longjmp() may leave it.
+ * time does nothing, and neither does one with an index of 'count' or more. 'count' is at least 2, and
+ * at most libsplit_executor.max_tasks if that is not 0.
+ *
+ * The function must return normally: no C++ exception, no longjmp() and no end of a thread
+ * (pthread_exit(), cancellation) may leave it. If several calls use one executor at the same time, it
+ * is called by each of them, at the same time.
  *
  * Tasks take small portions of the work, also from tasks that are late, so the first task may end up
  * doing all of it. The function should therefore run tasks on its own thread as well, without delay,
  * and return when all tasks are done, without waiting for threads that are still waking up.
  */
-typedef int32_t (*libsplit_parallel_for_fn)(void *pool,
-                                            libsplit_task_fn task,
-                                            void *task_ctx,
-                                            size_t count);
+typedef int32_t (LIBSPLIT_CALL *libsplit_parallel_for_fn)(void *pool,
+                                                          libsplit_task_fn task,
+                                                          void *task_ctx,
+                                                          size_t count);
 
 /**
- * How to run libsplit_copy(). Initialize it with LIBSPLIT_EXECUTOR_INIT(parallel_for, pool). Small
- * copies always run on the calling thread.
+ * How to run libsplit_copy() and libsplit_plan_copy(). Initialize it with
+ * LIBSPLIT_EXECUTOR_INIT(parallel_for, pool). It is only read, and many calls may use one at the same
+ * time. Small copies always run on the calling thread.
  */
 typedef struct libsplit_executor {
   /**
@@ -567,8 +622,8 @@ typedef struct libsplit_executor {
    */
   size_t struct_size;
   /**
-   * Runs the tasks of one call. It may call libsplit itself. It may be NULL if flags are set:
-   * everything then runs on the calling thread.
+   * Runs the tasks of one call. It may call libsplit itself. If it is NULL, everything runs on the
+   * calling thread.
    */
   libsplit_parallel_for_fn parallel_for;
   /**
@@ -601,21 +656,6 @@ typedef struct libsplit_string {
   size_t size;
 } libsplit_string;
 
-/**
- * A libsplit_error whose message uses other names for arguments than this header. Pass the address of
- * 'error', whose struct_size must be sizeof(libsplit_worded_error).
- */
-typedef struct libsplit_worded_error {
-  /**
-   * Filled in as any other.
-   */
-  struct libsplit_error error;
-  /**
-   * Whose names the message uses: LIBSPLIT_WORDS_... (any other number means LIBSPLIT_WORDS_C).
-   */
-  uint32_t words;
-} libsplit_worded_error;
-
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
@@ -625,32 +665,50 @@ extern "C" {
  * fails.
  */
 LIBSPLIT_API
-uint32_t libsplit_version(void);
+uint32_t LIBSPLIT_CALL libsplit_version(void);
 
 /**
  * Returns the version of the library as a string: "major.minor.patch". Never fails.
  */
-LIBSPLIT_API const char *libsplit_version_string(void);
+LIBSPLIT_API const char *LIBSPLIT_CALL libsplit_version_string(void);
 
 /**
- * Returns the name of a status, such as "LIBSPLIT_STATUS_ERROR_AXIS"; "LIBSPLIT_STATUS_UNKNOWN" if the
- * number is not a status.
+ * Returns which loops run on this CPU, for bug reports: its architecture and the extension that they
+ * are written for, such as "x86-64 AVX2", or "portable". Never fails.
  */
 LIBSPLIT_API
-const char *libsplit_status_name(libsplit_status status);
+const char *LIBSPLIT_CALL libsplit_cpu_string(void);
+
+/**
+ * Returns the name of a status, such as "LIBSPLIT_STATUS_ERROR_AXIS"; "unknown status" if the number is
+ * not a status of this library.
+ */
+LIBSPLIT_API
+const char *LIBSPLIT_CALL libsplit_status_name(libsplit_status status);
 
 /**
  * Returns the name of an element type in ONNX TensorProto.DataType, such as "FLOAT16"; "UNDEFINED" if
  * the number is not an element type.
  */
 LIBSPLIT_API
-const char *libsplit_dtype_name(libsplit_dtype dtype);
+const char *LIBSPLIT_CALL libsplit_dtype_name(libsplit_dtype dtype);
 
 /**
- * Returns the size of an element in bits: 2, 4, 8, 16, 32, 64 or 128; 0 if the number is not an
- * element type.
+ * Returns the size of an element in bits, such as 4 or 32; 0 if the number is not an element type of
+ * this library.
  */
-LIBSPLIT_API uint32_t libsplit_dtype_bits(libsplit_dtype dtype);
+LIBSPLIT_API
+uint32_t LIBSPLIT_CALL libsplit_dtype_bits(libsplit_dtype dtype);
+
+/**
+ * Returns the version of the operator that applies at this opset, such as 13 for ONNX Split at opset
+ * 17; 0 if there is none, or if the operator is not known. Versions are those of this library: an opset
+ * for which ONNX has changed the operator since then gets the newest version that this library knows.
+ * It has been compared with ONNX up to LIBSPLIT_ONNX_OPSET.
+ */
+LIBSPLIT_API
+int32_t LIBSPLIT_CALL libsplit_op_version(libsplit_op op,
+                                          int32_t opset);
 
 /**
  * Stores the number of outputs that the operator gives in '*count'.
@@ -671,13 +729,13 @@ LIBSPLIT_API uint32_t libsplit_dtype_bits(libsplit_dtype dtype);
  *   SPLIT_SIZES                    params->split, or an extent that cannot be divided
  *   NUM_OUTPUTS                    params->num_outputs
  *   BIT_OFFSET, DATA_BYTES         params->split
- *   UNKNOWN                        the number depends on something that is not known yet
+ *   COUNT_UNKNOWN                  the number depends on something that is not known yet
  */
 LIBSPLIT_API
-libsplit_status libsplit_count(const struct libsplit_tensor *input,
-                               const struct libsplit_params *params,
-                               size_t *count,
-                               struct libsplit_error *error);
+libsplit_status LIBSPLIT_CALL libsplit_count(const struct libsplit_tensor *input,
+                                             const struct libsplit_params *params,
+                                             size_t *count,
+                                             struct libsplit_error *error);
 
 /**
  * Describes the outputs: fills in rank, dtype, shape, strides (packed ones, if strides is not NULL),
@@ -699,17 +757,18 @@ libsplit_status libsplit_count(const struct libsplit_tensor *input,
  * Errors, after which no descriptor has changed: those of libsplit_count() and these:
  *
  *   NULL, ALIGNMENT   outputs, or the shape or strides of an output
+ *   NULL              no output is wanted, though the operator gives some
  *   NUM_OUTPUTS       num_outputs is not the operator's number
  *   CAPACITY          the capacity of an output is less than its rank
  *   OVERFLOW          the size of an output
  *   OVERLAP           the shape or strides of an output overlap something else that is in use
  */
 LIBSPLIT_API
-libsplit_status libsplit_infer(const struct libsplit_tensor *input,
-                               const struct libsplit_params *params,
-                               struct libsplit_tensor *outputs,
-                               size_t num_outputs,
-                               struct libsplit_error *error);
+libsplit_status LIBSPLIT_CALL libsplit_infer(const struct libsplit_tensor *input,
+                                             const struct libsplit_params *params,
+                                             struct libsplit_tensor *outputs,
+                                             size_t num_outputs,
+                                             struct libsplit_error *error);
 
 /**
  * Points every output into the input. Does what libsplit_infer() does, and also sets data, strides and
@@ -729,11 +788,11 @@ libsplit_status libsplit_infer(const struct libsplit_tensor *input,
  *   STRIDES                an output has NULL strides, but its piece is not packed
  */
 LIBSPLIT_API
-libsplit_status libsplit_view(const struct libsplit_tensor *input,
-                              const struct libsplit_params *params,
-                              struct libsplit_tensor *outputs,
-                              size_t num_outputs,
-                              struct libsplit_error *error);
+libsplit_status LIBSPLIT_CALL libsplit_view(const struct libsplit_tensor *input,
+                                            const struct libsplit_params *params,
+                                            struct libsplit_tensor *outputs,
+                                            size_t num_outputs,
+                                            struct libsplit_error *error);
 
 /**
  * Copies every piece into the buffer that its output describes.
@@ -751,31 +810,32 @@ libsplit_status libsplit_view(const struct libsplit_tensor *input,
  * Outputs must not overlap the input, the lengths or one another. Strided outputs may lie in each
  * other's gaps: columns of one matrix, tiles of one picture, planes with padding. Whether two of them
  * share a byte is decided exactly, by a bounded search. If the strides are so irregular that the
- * search gives up, or if an output lies between sub-byte elements of a strided input, the message says
- * "could not be shown apart"; in that case make one call for each of these outputs, with all other
- * descriptors zero, or give them other memory. Bytes between the elements of a strided input may be
- * read, but they never matter: another thread may write to them at the same time.
+ * search gives up, or if an output lies between sub-byte elements of a strided input, the function
+ * returns NOT_SHOWN_APART. Bytes between the elements of a strided input may be read, but they never
+ * matter: another thread may write to them at the same time.
  *
  * Errors, after which nothing has been written (except after EXECUTOR: then any part of the outputs may
  * have been, and their contents are undefined): those of libsplit_view() that concern the input and the
  * parameters, and these:
  *
- *   NULL, ALIGNMENT        outputs; the shape, strides or data of an output; executor->parallel_for
+ *   NULL, ALIGNMENT        outputs; the shape, strides or data of an output
+ *   NULL                   no output is wanted, though the operator gives some
  *   STRUCT_SIZE, FLAGS     executor
  *   NUM_OUTPUTS            num_outputs is not the operator's number
  *   DTYPE, RANK, OUTPUT    the dtype, rank or shape of an output
  *   BIT_OFFSET, STRIDES    the bit_offset or strides of an output
  *   DATA_BYTES, OVERFLOW   the data_bytes or addresses of an output
  *   OVERLAP                an output overlaps the input, the lengths, another output, or an array in use
+ *   NOT_SHOWN_APART        it may overlap the input or another output
  *   EXECUTOR               parallel_for failed or did not run every task
  */
 LIBSPLIT_API
-libsplit_status libsplit_copy(const struct libsplit_tensor *input,
-                              const struct libsplit_params *params,
-                              const struct libsplit_tensor *outputs,
-                              size_t num_outputs,
-                              const struct libsplit_executor *executor,
-                              struct libsplit_error *error);
+libsplit_status LIBSPLIT_CALL libsplit_copy(const struct libsplit_tensor *input,
+                                            const struct libsplit_params *params,
+                                            const struct libsplit_tensor *outputs,
+                                            size_t num_outputs,
+                                            const struct libsplit_executor *executor,
+                                            struct libsplit_error *error);
 
 /**
  * Returns how many bytes a plan needs for an input of this rank and this number of outputs. The answer
@@ -784,8 +844,8 @@ libsplit_status libsplit_copy(const struct libsplit_tensor *input,
  * range; never fails otherwise.
  */
 LIBSPLIT_API
-size_t libsplit_plan_size(int32_t rank,
-                          size_t num_outputs);
+size_t LIBSPLIT_CALL libsplit_plan_size(int32_t rank,
+                                        size_t num_outputs);
 
 /**
  * Prepares a split: decides everything about it except the addresses, and writes that to 'plan'.
@@ -808,13 +868,13 @@ size_t libsplit_plan_size(int32_t rank,
  *   OVERLAP           plan overlaps something that is read at the same time
  */
 LIBSPLIT_API
-libsplit_status libsplit_plan_init(struct libsplit_plan *plan,
-                                   size_t plan_size,
-                                   const struct libsplit_tensor *input,
-                                   const struct libsplit_params *params,
-                                   const struct libsplit_tensor *outputs,
-                                   size_t num_outputs,
-                                   struct libsplit_error *error);
+libsplit_status LIBSPLIT_CALL libsplit_plan_init(struct libsplit_plan *plan,
+                                                 size_t plan_size,
+                                                 const struct libsplit_tensor *input,
+                                                 const struct libsplit_params *params,
+                                                 const struct libsplit_tensor *outputs,
+                                                 size_t num_outputs,
+                                                 struct libsplit_error *error);
 
 /**
  * Copies every wanted piece of the tensor at 'input' to its output, as libsplit_copy() does, using a
@@ -828,21 +888,22 @@ libsplit_status libsplit_plan_init(struct libsplit_plan *plan,
  * Errors, after which nothing has been written (except after EXECUTOR, as for libsplit_copy()):
  *
  *   PLAN                   'plan' is not a plan of this library
- *   NULL, ALIGNMENT        plan, input, outputs, or the address of an output; executor->parallel_for
+ *   NULL, ALIGNMENT        plan, input, outputs, or the address of an output
  *   NUM_OUTPUTS            num_outputs is not the plan's
  *   STRUCT_SIZE, FLAGS     executor
  *   OVERFLOW               addresses beyond the end of the address space
  *   OVERLAP                an output overlaps the input, another output, the plan, 'outputs', the
  *                          executor or 'error'
+ *   NOT_SHOWN_APART        an output may overlap the input or another output
  *   EXECUTOR               parallel_for failed or did not run every task
  */
 LIBSPLIT_API
-libsplit_status libsplit_plan_copy(const struct libsplit_plan *plan,
-                                   const void *input,
-                                   void *const *outputs,
-                                   size_t num_outputs,
-                                   const struct libsplit_executor *executor,
-                                   struct libsplit_error *error);
+libsplit_status LIBSPLIT_CALL libsplit_plan_copy(const struct libsplit_plan *plan,
+                                                 const void *input,
+                                                 void *const *outputs,
+                                                 size_t num_outputs,
+                                                 const struct libsplit_executor *executor,
+                                                 struct libsplit_error *error);
 
 /**
  * Stores in 'outputs' where each wanted piece of the tensor at 'input' lies, as libsplit_view() does,
@@ -859,11 +920,11 @@ libsplit_status libsplit_plan_copy(const struct libsplit_plan *plan,
  *   OVERLAP            'outputs' overlaps the plan or 'error'
  */
 LIBSPLIT_API
-libsplit_status libsplit_plan_view(const struct libsplit_plan *plan,
-                                   void *input,
-                                   void **outputs,
-                                   size_t num_outputs,
-                                   struct libsplit_error *error);
+libsplit_status LIBSPLIT_CALL libsplit_plan_view(const struct libsplit_plan *plan,
+                                                 void *input,
+                                                 void **outputs,
+                                                 size_t num_outputs,
+                                                 struct libsplit_error *error);
 
 /**
  * Writes a description of a plan as text: the call, and how its bytes will be moved. It is meant for
@@ -874,9 +935,9 @@ libsplit_status libsplit_plan_view(const struct libsplit_plan *plan,
  * as snprintf does; 0 if 'plan' is NULL, misaligned, or not a plan of this library.
  */
 LIBSPLIT_API
-size_t libsplit_plan_describe(const struct libsplit_plan *plan,
-                              char *buffer,
-                              size_t size);
+size_t LIBSPLIT_CALL libsplit_plan_describe(const struct libsplit_plan *plan,
+                                            char *buffer,
+                                            size_t size);
 
 #ifdef __cplusplus
 }  // extern "C"
@@ -885,8 +946,8 @@ size_t libsplit_plan_describe(const struct libsplit_plan *plan,
 #endif  /* LIBSPLIT_H */
 
 
-#ifndef LIBSPLIT_OUTPUTS_INIT
-#define LIBSPLIT_OUTPUTS_INIT
+#ifndef LIBSPLIT_OUTPUTS_INIT_H_
+#define LIBSPLIT_OUTPUTS_INIT_H_
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -904,7 +965,7 @@ static inline void libsplit_outputs_init(libsplit_tensor *outputs, size_t num_ou
     libsplit_tensor output = LIBSPLIT_TENSOR_INIT;
     output.shape = ints + 2 * i * (size_t)rank;
     output.strides = output.shape + rank;
-    output.capacity = rank;
+    output.capacity = rank > 0 ? rank : 1; /* all zero would be unwanted */
     outputs[i] = output;
   }
 }
@@ -912,4 +973,4 @@ static inline void libsplit_outputs_init(libsplit_tensor *outputs, size_t num_ou
 #ifdef __cplusplus
 }
 #endif
-#endif  /* LIBSPLIT_OUTPUTS_INIT */
+#endif  /* LIBSPLIT_OUTPUTS_INIT_H_ */

@@ -37,8 +37,10 @@
 // Threads: many threads may call const functions of one object at the same time.
 //
 // Thread pools: anything that runs task(i) for each i < count is an executor. If it throws, copy()
-// throws the same exception.
+// throws the same exception. Without a limit there may be more tasks than threads, so tell how many
+// threads it has if it starts one for each task.
 //
+//     halves.copy(x, outputs, libsplit::executor{run, 4});       // at most 4 tasks at a time
 //     halves.copy(x, outputs, libsplit::openmp{});
 //     halves.copy(x, outputs, libsplit::std_execution{std::execution::par});
 //     halves.copy(x, outputs, libsplit::submit_to(pool));        // pool.submit(f) returns a future
@@ -96,6 +98,25 @@
 #define LIBSPLIT_HPP_THROWS 0
 #endif
 
+// The name of the namespace that all names of this header are in.
+#if LIBSPLIT_HPP_THROWS
+#define LIBSPLIT_HPP_THROWS_ _throws
+#else
+#define LIBSPLIT_HPP_THROWS_ _nothrow
+#endif
+#ifdef __cpp_lib_span
+#define LIBSPLIT_HPP_STD_ _cxx20
+#else
+#define LIBSPLIT_HPP_STD_ _cxx17
+#endif
+#define LIBSPLIT_HPP_JOIN_(major, minor, patch, standard, throws) \
+    v##major##_##minor##_##patch##standard##throws
+#define LIBSPLIT_HPP_EXPAND_(major, minor, patch, standard, throws) \
+    LIBSPLIT_HPP_JOIN_(major, minor, patch, standard, throws)
+#define LIBSPLIT_HPP_NAME \
+    LIBSPLIT_HPP_EXPAND_(LIBSPLIT_VERSION_MAJOR, LIBSPLIT_VERSION_MINOR, LIBSPLIT_VERSION_PATCH, \
+                         LIBSPLIT_HPP_STD_, LIBSPLIT_HPP_THROWS_)
+
 // Lets compilers that can do so warn if a returned value would outlive what it points to.
 #if defined(__has_cpp_attribute)
 #if __has_cpp_attribute(clang::lifetimebound)
@@ -108,12 +129,10 @@
 
 namespace libsplit {
 
-// Names whose definition depends on the language version must differ for the linker.
-#ifdef __cpp_lib_span
-inline namespace cxx20 {
-#else
-inline namespace cxx17 {
-#endif
+// Classes differ by the version of this header, by the language version, and by whether there are
+// exceptions. Their names do too, such as libsplit::v0_1_0_cxx17_throws::split, so that files that
+// were compiled differently can be linked into one program.
+inline namespace LIBSPLIT_HPP_NAME {
 
 #ifdef __cpp_lib_span
 template <class T> using span = std::span<T>;
@@ -313,10 +332,11 @@ enum class status : libsplit_status {
     overflow = LIBSPLIT_STATUS_ERROR_OVERFLOW,
     overlap = LIBSPLIT_STATUS_ERROR_OVERLAP,
     output = LIBSPLIT_STATUS_ERROR_OUTPUT,
-    unknown = LIBSPLIT_STATUS_ERROR_UNKNOWN,
+    count_unknown = LIBSPLIT_STATUS_ERROR_COUNT_UNKNOWN,
     executor = LIBSPLIT_STATUS_ERROR_EXECUTOR,
     internal = LIBSPLIT_STATUS_ERROR_INTERNAL,
     plan = LIBSPLIT_STATUS_ERROR_PLAN,
+    not_shown_apart = LIBSPLIT_STATUS_ERROR_NOT_SHOWN_APART,
 };
 
 /// The name in libsplit.h, such as "LIBSPLIT_STATUS_ERROR_AXIS". Never null.
@@ -329,21 +349,19 @@ inline const char *name(status code) noexcept {
 class error : public std::exception {
   public:
     /// No error.
-    error() noexcept = default;
+    error() noexcept { detail_.words = LIBSPLIT_WORDS_CPP; }
     /// An error that libsplit.h reported.
-    explicit error(const libsplit_error &detail) noexcept {
-        worded_.error = detail;
-        worded_.error.struct_size = sizeof worded_;
-    }
+    explicit error(const libsplit_error &detail) noexcept : detail_(detail) {}
     /// An error with the two numbers that disagree and the output at fault. In the message, '#'
     /// stands for 'expected' and '@' for 'actual'; a message that is too long is cut off.
     error(libsplit::status code, const char *message, std::int64_t expected = 0,
-          std::int64_t actual = 0, std::int32_t output_index = -1) noexcept {
-        worded_.error.status = static_cast<libsplit_status>(code);
-        worded_.error.output_index = output_index;
-        worded_.error.expected = expected;
-        worded_.error.actual = actual;
-        detail::text text(worded_.error.message);
+          std::int64_t actual = 0, std::int32_t output_index = -1) noexcept
+        : error() {
+        detail_.status = static_cast<libsplit_status>(code);
+        detail_.output_index = output_index;
+        detail_.expected = expected;
+        detail_.actual = actual;
+        detail::text text(detail_.message);
         for (; *message != '\0'; message++) {
             if (*message == '#' || *message == '@')
                 text.add(*message == '#' ? expected : actual);
@@ -353,24 +371,24 @@ class error : public std::exception {
     }
 
     libsplit::status status() const noexcept {
-        return static_cast<libsplit::status>(worded_.error.status);
+        return static_cast<libsplit::status>(detail_.status);
     }
     /// The index of the output or length at fault; -1 if there is none.
-    std::int32_t output_index() const noexcept { return worded_.error.output_index; }
+    std::int32_t output_index() const noexcept { return detail_.output_index; }
     /// If two numbers disagree: the one that was expected ...
-    std::int64_t expected() const noexcept { return worded_.error.expected; }
+    std::int64_t expected() const noexcept { return detail_.expected; }
     /// ... and the one that was found. Otherwise both are 0.
-    std::int64_t actual() const noexcept { return worded_.error.actual; }
+    std::int64_t actual() const noexcept { return detail_.actual; }
     /// Text for people: the argument, the rule, both numbers and the remedy. Empty if there is no
     /// error.
-    const char *what() const noexcept override { return worded_.error.message; }
+    const char *what() const noexcept override { return detail_.message; }
     /// Whether there is an error.
-    explicit operator bool() const noexcept { return worded_.error.status != LIBSPLIT_STATUS_OK; }
+    explicit operator bool() const noexcept { return detail_.status != LIBSPLIT_STATUS_OK; }
     /// For functions of libsplit.h.
-    libsplit_error *get() noexcept { return &worded_.error; }
+    libsplit_error *get() noexcept { return &detail_; }
 
   private:
-    libsplit_worded_error worded_ = LIBSPLIT_WORDED_ERROR_INIT(LIBSPLIT_WORDS_CPP);
+    libsplit_error detail_ = LIBSPLIT_ERROR_INIT;
 };
 
 /// A value, or an error instead. T may be void.
@@ -405,7 +423,7 @@ template <class T = void> class [[nodiscard]] result {
 
   private:
     T value_{};
-    libsplit::error error_;
+    libsplit::error error_{};
 };
 
 template <> class [[nodiscard]] result<void> {
@@ -425,7 +443,7 @@ template <> class [[nodiscard]] result<void> {
 #endif
 
   private:
-    libsplit::error error_;
+    libsplit::error error_{};
 };
 
 /// The version of the library, not of the header: major << 24 | minor << 16 | patch.
@@ -501,6 +519,11 @@ template <class Range> using if_kept = std::enable_if_t<is_elements<Range> && st
 template <class Range>
 using if_kept_range = std::enable_if_t<is_elements<Range> && stays<Range> && !is_array<Range>, int>;
 template <class Range> using if_gone = std::enable_if_t<is_elements<Range> && !stays<Range>, char>;
+/// Whether the range has elements of a type that is not known.
+template <class Range, class Plain = std::remove_cv_t<std::remove_reference_t<Range>>,
+          class T = typename element_of<Plain>::type>
+using if_unknown =
+    std::enable_if_t<!std::is_void_v<T> && !has_dtype<T> && !std::is_array_v<Plain>, short>;
 template <class Range>
 using if_output_range =
     std::enable_if_t<is_writable<Range> && stays<Range> && !is_array<Range>, int>;
@@ -523,6 +546,11 @@ class integer {
   private:
     std::int64_t value_;
 };
+
+#ifdef __GNUC__ // numbers that a shape does not have stay uninitialised
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Weffc++"
+#endif
 
 /// A shape, or strides: up to LIBSPLIT_MAX_RANK numbers, stored in the object. It can be made from
 /// integers in braces or from any range of integers. With more numbers than that, it makes a tensor
@@ -572,6 +600,10 @@ class dims {
     std::size_t count_ = 0;
     std::array<std::int64_t, LIBSPLIT_MAX_RANK> values_;
 };
+
+#ifdef __GNUC__
+#pragma GCC diagnostic pop
+#endif
 
 namespace detail {
 
@@ -672,6 +704,10 @@ class input {
     template <class Integer, class... Rest, detail::if_integer<Integer> = 0>
     input(dtype, const void *, Integer, Rest...) = delete; // put the shape in braces: {2, 4}
     input(const void *, const dims &, const dims & = {}) = delete; // give the dtype first
+    template <class Range, detail::if_unknown<Range> = 0>
+    input(Range &&) = delete; // no dtype is known for the elements: specialise libsplit::dtype_of
+    template <class Range, detail::if_unknown<Range> = 0>
+    input(Range &&, const dims &, const dims & = {}) = delete; // specialise libsplit::dtype_of
     template <class Range, detail::if_gone<Range> = 0>
     input(Range &&) = delete; // a temporary, which would be gone: name the container
     template <class Range, detail::if_gone<Range> = 0>
@@ -750,8 +786,8 @@ class input {
     dtype type() const noexcept { return static_cast<dtype>(tensor_.dtype); }
 
     libsplit_tensor tensor_{};
-    dims shape_, strides_;
-    libsplit::error wrong_;
+    dims shape_{}, strides_{};
+    libsplit::error wrong_{};
     bool is_kept_ = false; // shape and strides stay in the descriptor's arrays
     bool empty_range_ = false;
 };
@@ -934,6 +970,10 @@ class output : public piece {
 
     // Ambiguous arguments, and memory that would be gone by the time of the call. Compilers show
     // these comments.
+    template <class Range, detail::if_unknown<Range> = 0>
+    output(Range &&) = delete; // no dtype is known for the elements: specialise libsplit::dtype_of
+    template <class Range, detail::if_unknown<Range> = 0>
+    output(Range &&, const dims &, const dims & = {}) = delete; // specialise libsplit::dtype_of
     output(const void *) = delete; // give elements that are not const, or their dtype first
     output(const void *, const dims &, const dims & = {}) = delete; // const, or dtype is missing
     template <class Data, class Integer, class... Rest, detail::if_integer<Integer> = 0>
@@ -1026,8 +1066,8 @@ class output : public piece {
         point();
     }
 
-    dims shape_, strides_;
-    libsplit::error wrong_;
+    dims shape_{}, strides_{};
+    libsplit::error wrong_{};
     kind kind_ = kind::unwanted;
     bool empty_range_ = false;
 };
@@ -1156,7 +1196,7 @@ class pieces {
         return {};
     }
 
-    detail::block block_;
+    detail::block block_{};
     std::size_t bytes_ = 0;
     std::size_t count_ = 0;
 };
@@ -1220,7 +1260,7 @@ class room {
 
   private:
     alignas(piece) unsigned char few_[2048];
-    block many_;
+    block many_{};
 };
 
 } // namespace detail
@@ -1251,7 +1291,8 @@ struct calling_thread {
 /// last one has finished, or throws. An lvalue is kept by reference.
 template <class Run> struct executor {
     Run run;
-    /// The largest number of tasks that is useful at a time; 0 lets the library choose.
+    /// The number of threads, which is the largest number of tasks that is useful at a time; 0 lets
+    /// the library choose, which does not know how many threads there are.
     std::uint32_t max_tasks = 0;
     /// LIBSPLIT_FLAG_OUTPUTS_READ_NEXT or LIBSPLIT_FLAG_NEVER_STREAM, or 0.
     std::uint32_t flags = 0;
@@ -1339,7 +1380,7 @@ template <class Pool> class submit_to {
     void operator()(std::size_t count, task part) const {
         using future = decltype(pool_->submit(bound{part, 0}));
         struct waiting {
-            std::vector<future> futures;
+            std::vector<future> futures{};
             ~waiting() {
                 for (future &each : futures)
                     if (each.valid())
@@ -1387,7 +1428,7 @@ template <class Run> class pool_call {
     }
 
   private:
-    static std::int32_t parallel_for(void *pool, libsplit_task_fn run, void *context,
+    static std::int32_t LIBSPLIT_CALL parallel_for(void *pool, libsplit_task_fn run, void *context,
                                      std::size_t count) noexcept {
         auto &self = *static_cast<pool_call *>(pool);
 #if LIBSPLIT_HPP_THROWS
@@ -1405,7 +1446,7 @@ template <class Run> class pool_call {
 
     Run *run_;
 #if LIBSPLIT_HPP_THROWS
-    std::exception_ptr thrown_;
+    std::exception_ptr thrown_{};
 #endif
     libsplit_executor executor_ = LIBSPLIT_EXECUTOR_INIT(parallel_for, this);
 };
@@ -1414,7 +1455,7 @@ template <class Run> class pool_call {
 class plain_call {
   public:
     explicit plain_call(const libsplit_executor *given) noexcept : given_(given) {}
-    explicit plain_call(calling_thread caller) noexcept : given_(caller.flags ? &own_ : nullptr) {
+    explicit plain_call(calling_thread caller) noexcept : given_(&own_) {
         own_.flags = caller.flags;
     }
     plain_call(const plain_call &) = delete;
@@ -1521,7 +1562,7 @@ class plan {
         return wrong;
     }
 
-    detail::block block_;
+    detail::block block_{};
 };
 
 // ---------------------------------------------------------------------------------------------
@@ -1544,6 +1585,12 @@ class split {
     static split openvino() noexcept { return {LIBSPLIT_OP_OPENVINO_SPLIT, 1}; }
     /// OpenVINO VariadicSplit: takes lengths(), one of which may be -1 for the rest.
     static split variadic() noexcept { return {LIBSPLIT_OP_OPENVINO_VARIADIC_SPLIT, 1}; }
+
+    split(const split &) = default;
+    split(split &&) = default;
+    split &operator=(const split &) = default;
+    split &operator=(split &&) = default;
+    ~split() = default;
 
     /// The axis to split; negative axes count from the back. The default is 0.
     [[nodiscard]] split axis(integer axis) && noexcept {
@@ -1955,7 +2002,7 @@ class split {
     kind kind_ = kind::absent;
     std::size_t few_count_ = 0;
     std::array<std::int64_t, 16> few_{};
-    std::vector<std::int64_t> many_;
+    std::vector<std::int64_t> many_{};
     const input *given_ = nullptr;
 };
 

@@ -7,6 +7,7 @@ macro_rules! dtypes {
         /// An element type. The discriminants are those of ONNX `TensorProto.DataType`.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         #[repr(i32)]
+        #[non_exhaustive]
         pub enum DType {
             $(#[doc = $doc] $variant = $number,)*
         }

@@ -56,7 +56,7 @@ macro_rules! kinds {
             match status {
                 libsplit_status::OK => "LIBSPLIT_STATUS_OK\0",
                 $(libsplit_status::$status => concat!("LIBSPLIT_STATUS_", stringify!($status), "\0"),)*
-                _ => "LIBSPLIT_STATUS_UNKNOWN\0",
+                _ => "unknown status\0",
             }
         }
 
@@ -175,15 +175,18 @@ kinds! {
     Overflow = ERROR_OVERFLOW, "Numbers too large for 63 bits.";
     Overlap = ERROR_OVERLAP, "Memory that is written overlaps memory that is read or written elsewhere.";
     Output = ERROR_OUTPUT, "An output's rank, type or shape is not what the operator gives.";
-    Unknown = ERROR_UNKNOWN, "The number of outputs depends on an extent or length that is not known yet.";
+    CountUnknown = ERROR_COUNT_UNKNOWN, "The number of outputs depends on an extent or length that is not known yet.";
     Executor = ERROR_EXECUTOR, "The caller's `parallel_for` failed or did not run every task.";
     Internal = ERROR_INTERNAL, "A bug in libsplit.";
     Plan = ERROR_PLAN, "Memory that is not a plan of this library, or is too small for one.";
+    NotShownApart = ERROR_NOT_SHOWN_APART, "Memory that could not be shown to overlap nowhere.";
 }
 
 rules! { w;
     ("{argument}{field} is {}", w.null)
     Null: Null { argument: Argument, field: Field },
+    ("{actual} of {count} outputs are wanted, but at least {expected} has to be: {}", w.want)
+    NoneWanted: Null { count: usize; expected, actual: i64 },
     ("{argument}{field} is not aligned to {expected} bytes (its address is {actual} past a multiple): use a properly declared variable")
     Alignment: Alignment { argument: Argument, field: Field; expected, actual: i64 },
     ("{argument}.struct_size is {actual}, but at least {expected} is needed: start from its LIBSPLIT_..._INIT macro")
@@ -202,6 +205,8 @@ rules! { w;
     Flags: Flags { argument: Argument; expected, actual: i64 },
     ("{argument}.dtype {actual} is not an element type: use a number of ONNX TensorProto.DataType (1 to {expected})")
     DTypeUnknown: DType { argument: Argument; expected, actual: i64 },
+    ("outputs[{output}].dtype is 0: call libsplit_infer first, or fill in dtype, rank and shape")
+    NotDescribed: DType { output: usize },
     ("{}.dtype {dtype} is not allowed by {operator}: {remedy} allows it", w.input)
     DTypeNotAllowed: DType { dtype: DType, operator: Operator, remedy: Operator },
     ("{}.rank is 0, but a tensor without axes cannot be split: give it an axis of extent 1", w.input)
@@ -299,7 +304,7 @@ rules! { w;
     ("{}[{output}] overlaps {other} in memory: give every output a buffer of its own", w.outputs)
     Overlap: Overlap { output: usize, other: Argument },
     ("{}[{output}] and {other} reach over the same memory and could not be shown apart: give the first other memory, or copy it in a call of its own with the other outputs {}", w.outputs, w.unwanted)
-    NotShownApart: Overlap { output: usize, other: Argument },
+    NotShownApart: NotShownApart { output: usize, other: Argument },
     ("{}[{output}]{field} overlaps memory of {other} that the call uses too: give it memory of its own", w.outputs)
     UsedElsewhere: Overlap { output: usize, field: Field, other: Argument },
     ("{argument} overlaps {other} in memory: give it memory of its own")
@@ -311,7 +316,7 @@ rules! { w;
     ("{}[{output}].shape[{axis}] is {actual}, but the operator gives {expected}: see {}", w.outputs, w.infer)
     OutputShape: Output { output: usize, axis: usize; expected, actual: i64 },
     ("the number of pieces depends on {argument}, which is not known yet: call again when it is")
-    CountUnknown: Unknown { argument: Argument },
+    CountUnknown: CountUnknown { argument: Argument },
     ("{} returned {actual}, but {expected} means success: the outputs are incomplete, copy again", w.parallel_for)
     ExecutorFailed: Executor { ; expected, actual: i64 },
     ("{} ran only {actual} of {expected} tasks: run each of them once before it returns", w.parallel_for)
@@ -372,7 +377,7 @@ mod tests {
         ("ONNX", Words::ONNX),
         ("OpenVINO", Words::OPENVINO),
     ];
-    const ARGUMENTS: [Argument; 13] = [
+    const ARGUMENTS: [Argument; 12] = [
         Argument::Input,
         Argument::InputShape,
         Argument::Lengths,
@@ -383,17 +388,17 @@ mod tests {
         Argument::Params,
         Argument::Count,
         Argument::Executor,
-        Argument::ParallelFor,
         Argument::Error,
         Argument::Plan,
     ];
     /// The errors that only callers of `libsplit.h` can make.
-    const ONLY_IN_C: [&str; 7] = [
+    const ONLY_IN_C: [&str; 8] = [
         "StructSize",
         "StructSizeHuge",
         "NonZeroTail",
         "OperatorUnknown",
         "Flags",
+        "NotDescribed",
         "NoPlan",
         "PlanSize",
     ];

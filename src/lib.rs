@@ -79,11 +79,40 @@ pub use shape::{DIM_UNKNOWN, MAX_RANK};
 pub use words::{Argument, Field, Words};
 
 /// The C artifact stands alone, and nothing in it panics: `c-tests/needs_nothing.py` looks for that.
-#[cfg(all(feature = "capi", not(test)))]
+#[cfg(all(feature = "capi", not(test), not(libsplit_test_switch)))]
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
     loop {}
 }
+
+/// Test builds check for overflow and have assertions. One that fails says where, and ends the program.
+#[cfg(all(feature = "capi", not(test), libsplit_test_switch))]
+#[panic_handler]
+#[allow(unsafe_code)]
+fn panic(info: &core::panic::PanicInfo<'_>) -> ! {
+    use core::ffi::{c_int, c_void};
+    use core::fmt::Write as _;
+    extern "C" {
+        fn write(file: c_int, text: *const c_void, bytes: usize) -> isize;
+        fn abort() -> !;
+    }
+    let mut room = [0; 1024];
+    let mut text = text::Text::new(&mut room);
+    let _ = writeln!(text, "libsplit {info}");
+    let bytes = text.end().min(room.len());
+    // SAFETY: these are functions of the C library, and the text has that many bytes.
+    unsafe {
+        let _ = write(2, room.as_ptr().cast(), bytes);
+        abort()
+    }
+}
+
+// What compilers call without being told to, such as memcpy. A shared library has to name where that comes from, or
+// loaders may call it before it is ready. (A static library names nothing.)
+#[cfg(all(feature = "capi", not(test), unix))]
+#[cfg_attr(target_vendor = "apple", link(name = "System"))]
+#[cfg_attr(not(target_vendor = "apple"), link(name = "c"))]
+extern "C" {}
 
 /// Builds that keep checks, and the core library as it comes for other CPUs, keep the tables that unwinding would take,
 /// and these name it. Nothing unwinds.

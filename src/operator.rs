@@ -36,6 +36,11 @@ macro_rules! operators {
                 }
             }
 
+            /// Returns the number of the version: the opset that introduced it.
+            pub(crate) const fn version(self) -> i32 {
+                match self { $($(Self::$variant => $since,)*)* }
+            }
+
             /// Returns all versions of the same operator, oldest first.
             const fn versions(self) -> &'static [Self] {
                 match self { $($(Self::$variant)|* => &[$(Self::$variant),*],)* }

@@ -8,6 +8,7 @@ macro_rules! words {
         $tool:expr];)*) => {
         /// What callers of one door call the arguments of a call, for [`Error::message`](crate::Error::message).
         #[derive(Debug, Clone, Copy)]
+        #[non_exhaustive]
         pub struct Words {
             $($(#[$doc])* pub $word: &'static str,)*
         }
@@ -66,6 +67,9 @@ words! {
     given: ["num_outputs", COUNT, COUNT, COUNT, COUNT, "the number of arrays in out", COUNT];
     /// What an output that is not wanted looks like.
     unwanted: ["all-zero", "{}", "without a name", "without a name", "ViewMut::unwanted()", "None", "left out"];
+    /// How to want an output.
+    want: ["make their descriptors with libsplit_outputs_init", "give one of them memory", "name one of them",
+        "name one of them", "give one of them memory", "give an array for one of them", "leave one of them in"];
     /// The axis to split.
     axis: ["params.axis", "axis()", "axis", "axis", "axis", "axis", "--axis"];
     /// The opset of the model.
@@ -87,6 +91,7 @@ words! {
 
 /// What an error is about: an argument of a call, a part of one, or one of several outputs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Argument {
     /// The tensor to split.
     Input,
@@ -108,8 +113,6 @@ pub enum Argument {
     Count,
     /// The executor.
     Executor,
-    /// The executor's function.
-    ParallelFor,
     /// The structure that errors are written to.
     Error,
     /// The plan.
@@ -118,6 +121,7 @@ pub enum Argument {
 
 /// The pointer that an error is about: to an argument, or in a descriptor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Field {
     /// The pointer to the argument itself.
     Itself,
@@ -157,7 +161,6 @@ impl fmt::Display for Named<'_> {
             Argument::Params => "params",
             Argument::Count => "count",
             Argument::Executor => "executor",
-            Argument::ParallelFor => words.parallel_for,
             Argument::Error => "error",
             Argument::Plan => "plan",
         })

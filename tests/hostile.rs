@@ -151,12 +151,12 @@ fn data_of_a_planned_output_may_not_lie_over_the_addresses_between_its_rows() {
 fn a_sequence_of_unknown_length_has_as_many_pieces_as_the_caller_says() {
     let input = Tensor::new(1, &[-1, 4]);
     let params = params(libsplit_op::ONNX_SPLIT_TO_SEQUENCE, 24);
-    assert_eq!(count(&input, &params).unwrap_err().status, libsplit_status::ERROR_UNKNOWN.0);
+    assert_eq!(count(&input, &params).unwrap_err().status, libsplit_status::ERROR_COUNT_UNKNOWN.0);
     assert_eq!(infer(&input, &params, 3, 2).unwrap().shapes, [[1, 4]; 3]);
     let scalar = Tensor::new(7, &[]).descriptor();
     let params = libsplit_params { split: &scalar, ..params };
     let known = Tensor::new(1, &[6, 4]);
-    assert_eq!(count(&known, &params).unwrap_err().status, libsplit_status::ERROR_UNKNOWN.0);
+    assert_eq!(count(&known, &params).unwrap_err().status, libsplit_status::ERROR_COUNT_UNKNOWN.0);
     assert_eq!(infer(&known, &params, 2, 2).unwrap().shapes, [[-1, 4]; 2]);
 }
 

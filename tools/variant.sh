@@ -12,7 +12,6 @@ set -eu
 variant=$1
 build=build/$variant
 sanitizer=$variant
-triple=$(rustc -vV | sed -n 's/^host: //p')
 build_type=RelWithDebInfo
 
 case $variant in
@@ -38,14 +37,14 @@ small)
 esac
 if [ -n "$sanitizer" ]; then
     # Without LTO, so that stack frames in reports match the source.
-    export CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS=true CARGO_PROFILE_RELEASE_OVERFLOW_CHECKS=true \
-        RUSTC_BOOTSTRAP=1 CARGO_PROFILE_RELEASE_LTO=false \
+    export CARGO_PROFILE_CAPI_DEBUG_ASSERTIONS=true CARGO_PROFILE_CAPI_OVERFLOW_CHECKS=true \
+        RUSTC_BOOTSTRAP=1 CARGO_PROFILE_CAPI_LTO=false \
         RUSTFLAGS="-Zsanitizer=$sanitizer -Cunsafe-allow-abi-mismatch=sanitizer"
 fi
 
 if command -v ninja >/dev/null; then export CMAKE_GENERATOR=Ninja; fi
 # shellcheck disable=SC2086 # several words
 cmake -S . -B "$build" -DCMAKE_BUILD_TYPE=$build_type $options -DLIBSPLIT_SANITIZER="$sanitizer" \
-    -DLIBSPLIT_CARGO_TARGET="$triple" -DLIBSPLIT_BUILD_EXAMPLES=OFF -DLIBSPLIT_BUILD_BENCH=OFF >/dev/null
+    -DLIBSPLIT_BUILD_EXAMPLES=OFF -DLIBSPLIT_BUILD_BENCH=OFF >/dev/null
 cmake --build "$build" --parallel "$(getconf _NPROCESSORS_ONLN)"
 ctest --test-dir "$build" --output-on-failure --tests-regex "$tests"

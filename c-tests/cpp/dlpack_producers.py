@@ -36,7 +36,8 @@ class Error(ctypes.Structure):
     _fields_ = [
         ("struct_size", ctypes.c_size_t), ("status", ctypes.c_int32),
         ("output_index", ctypes.c_int32), ("expected", ctypes.c_int64),
-        ("actual", ctypes.c_int64), ("message", ctypes.c_char * 240),
+        ("actual", ctypes.c_int64), ("words", ctypes.c_uint32), ("reserved", ctypes.c_uint32),
+        ("message", ctypes.c_char * 240),
     ]
 
 

@@ -25,8 +25,8 @@ namespace {
 using libsplit::output;
 using libsplit::split;
 
-constexpr std::int64_t rows = 1024, columns = 512;
-const std::int64_t shape[] = {rows, columns};
+constexpr std::size_t rows = 1024, columns = 512;
+const std::int64_t shape[] = {std::int64_t{rows}, std::int64_t{columns}};
 std::vector<float> input_data(rows * columns * 3), pieces_data(input_data.size());
 
 const libsplit::input &x() {

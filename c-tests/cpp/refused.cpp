@@ -9,6 +9,10 @@
 #include <cstdint>
 #include <vector>
 
+struct half {
+    std::uint16_t bits;
+};
+
 using libsplit::dtype;
 using libsplit::input;
 using libsplit::output;
@@ -24,6 +28,7 @@ libsplit::input an_input();
 libsplit::pieces some_pieces();
 const split halves = split::onnx(18).axis(1).parts(2);
 std::vector<float> left(4), right(4);
+std::vector<half> halves_of_numbers(8);
 const std::vector<float> constant(8);
 const input x(constant, {2, 4});
 
@@ -76,6 +81,12 @@ void refused() {
     const auto true_parts = split::onnx(18).parts(true);
     // case: pass an integer
     input broken_shape(read_only(), {2.0, 4.0});
+    // case: specialise libsplit::dtype_of
+    input unknown(halves_of_numbers, {2, 4});
+    // case: specialise libsplit::dtype_of
+    input unknown_list(halves_of_numbers);
+    // case: specialise libsplit::dtype_of
+    output unknown_output(halves_of_numbers);
     // case: no element type is known for this C++ type
     input pointers(&left, {1});
 }

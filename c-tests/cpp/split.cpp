@@ -261,7 +261,7 @@ void unknown_extents() {
     CHECK_TEXT(check::extents(*pieces, 1), "3 -1 1");
     CHECK((*pieces)[1].size() == 0 && (*pieces)[0].size() == 6);
     const input unknown(dtype::float32, {libsplit::dim_unknown});
-    CHECK_FAILS(split::to_sequence().piece_length(2).try_count(unknown), status::unknown);
+    CHECK_FAILS(split::to_sequence().piece_length(2).try_count(unknown), status::count_unknown);
 
     // If outputs are the caller's own, their number is believed.
     std::array<piece, 3> outputs;

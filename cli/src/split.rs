@@ -105,14 +105,12 @@ impl Split {
             ..UNWANTED
         };
         let params = libsplit_params {
-            struct_size: size_of::<libsplit_params>(),
-            op: self.op,
-            opset: self.opset,
             axis: self.axis,
             split: if self.lengths.is_some() { &raw const list } else { null() },
             num_outputs: self.num_outputs,
             keepdims: self.keepdims.into(),
             flags: self.flags,
+            ..libsplit_params::init(self.op, self.opset)
         };
         body(&raw const params)
     }
@@ -151,12 +149,10 @@ impl Split {
     fn checked(&self, done: Result<(), libsplit::Error>) -> Result<()> {
         let Err(error) = done else { return Ok(()) };
         let is_each = matches!(self.lengths, Some(Lengths::Scalar(_)));
-        let words = Words {
-            lengths: if is_each { "--each" } else { "--lengths" },
-            clamp: ", --balanced, --clamp-uneven",
-            rest: "only with --op variadic-split may one be -1",
-            ..Words::COMMAND_LINE
-        };
+        let mut words = Words::COMMAND_LINE;
+        words.lengths = if is_each { "--each" } else { "--lengths" };
+        words.clamp = ", --balanced, --clamp-uneven";
+        words.rest = "only with --op variadic-split may one be -1";
         let kind = if error.kind() == ErrorKind::Opset { Kind::Usage } else { Kind::Refused };
         Err(failure(kind, error.message(&words).to_string()))
     }
@@ -189,11 +185,8 @@ impl Split {
         };
         let described: Vec<_> = outputs.iter_mut().map(described).collect();
         let executor = libsplit_executor {
-            struct_size: size_of::<libsplit_executor>(),
-            parallel_for: Some(parallel_for),
-            pool: (&raw const pool).cast_mut().cast(),
             max_tasks: 256, // more than threads, for a smooth bar
-            flags: 0,
+            ..libsplit_executor::init(Some(parallel_for), (&raw const pool).cast_mut().cast())
         };
         self.copy_to((input, data), &described, &raw const executor)
     }

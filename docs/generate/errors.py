@@ -109,6 +109,15 @@ def over_input(call):
     call.outputs[1].data = ctypes.addressof(call.memory) + 4
 
 
+def between_elements():
+    """An output between the 4-bit elements of an input with strides."""
+    call = Call(shape=(2, 2), dtype="uint4")
+    call.params.op, call.params.opset, call.params.axis = 4, 1, 0
+    call.input.strides = (ctypes.c_int64 * 2)(8, 1)
+    call.outputs[0].data = ctypes.addressof(call.memory) + 2
+    call.run("copy")
+
+
 def other_shape(call):
     call.shapes[1][1] = 2
 
@@ -151,12 +160,12 @@ STATUSES = {
     "DATA_BYTES": (spoilt("view", input_data_bytes=8), "The buffer is smaller than what the shape "
                    "and strides reach; 0 means that its size is not stated."),
     "OVERFLOW": (spoilt(shape=(2**40, 2**40)), "Sizes and addresses must fit in 63 bits."),
-    "OVERLAP": (spoilt("copy", over_input), "Outputs must not overlap the input or one another. If "
-                "strided outputs cannot be proved disjoint, copy one at a time, with the others "
-                "all zero."),
+    "OVERLAP": (spoilt("copy", over_input), "Outputs must not overlap the input or one another."),
+    "NOT_SHOWN_APART": (between_elements, "The output may overlap something: give it other memory, or "
+                        "copy it in a call of its own, with all other descriptors zero."),
     "OUTPUT": (spoilt("copy", other_shape), "The output's shape is not what the operator returns: "
                "let `libsplit_infer` fill it in."),
-    "UNKNOWN": (unknown, "The number of pieces "
+    "COUNT_UNKNOWN": (unknown, "The number of pieces "
                 "depends on an extent that is not known yet: call again when it is."),
     "EXECUTOR": (spoilt("copy", lazy, shape=(2, 500000)), "Your `parallel_for` returned something "
                  "other than 0, or returned before all tasks had run. The outputs are undefined."),

@@ -253,14 +253,12 @@ impl Call {
             _ => 0,
         };
         let params = libsplit_params {
-            struct_size: size_of::<libsplit_params>(),
-            op: libsplit_op(op as i32),
-            opset,
             axis,
             split: split.as_ref().map_or(null(), |split| &raw const split.raw),
             num_outputs,
             keepdims: script.keepdims as i32,
             flags: flags as u32,
+            ..libsplit_params::init(libsplit_op(op as i32), opset)
         };
         let lengths = split.as_ref().map(|split| lengths_of(split).ok_or(()));
         let lengths = lengths.transpose().ok();

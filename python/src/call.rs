@@ -225,20 +225,17 @@ pub fn exception(error: &Error, rule: &Rule) -> PyErr {
 
 /// What the caller's function calls its arguments.
 fn words(rule: &Rule) -> Words {
-    let words = Words { lengths: rule.argument, ..Words::PYTHON };
+    let mut words = Words::PYTHON;
+    words.lengths = rule.argument;
     if !rule.typed {
         // A list of lengths is VariadicSplit to the library, but not to its caller.
-        return Words {
-            parts: "parts_or_lengths",
-            rest: "one may be -1, for the rest",
-            clamp: ", uneven='even_out'",
-            ..words
-        };
+        words.parts = "parts_or_lengths";
+        words.rest = "one may be -1, for the rest";
+        words.clamp = ", uneven='even_out'";
+    } else if rule.op == libsplit_op::OPENVINO_SPLIT {
+        words.parts = "num_splits";
     }
-    match rule.op {
-        libsplit_op::OPENVINO_SPLIT => Words { parts: "num_splits", ..words },
-        _ => words,
-    }
+    words
 }
 
 /// A hint for lists that look like NumPy's cut points: they ascend within the extent.

@@ -26,11 +26,8 @@ pub fn executor(threads: Option<i64>) -> PyResult<Option<libsplit_executor>> {
     let pool = pool()?;
     let width = u32::try_from(pool.current_num_threads()).unwrap_or(u32::MAX);
     Ok(Some(libsplit_executor {
-        struct_size: size_of::<libsplit_executor>(),
-        parallel_for: Some(parallel_for),
-        pool: core::ptr::from_ref(pool).cast_mut().cast(),
         max_tasks: if threads == 0 { width } else { threads.min(width) },
-        flags: 0,
+        ..libsplit_executor::init(Some(parallel_for), core::ptr::from_ref(pool).cast_mut().cast())
     }))
 }
 

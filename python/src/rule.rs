@@ -98,14 +98,12 @@ impl Rule {
         }
         let absent = matches!(self.lengths, Lengths::Absent);
         body(&libsplit_params {
-            struct_size: size_of::<libsplit_params>(),
-            op: self.op,
-            opset: self.opset,
             axis: self.axis,
             split: if absent { null() } else { &raw const split },
             num_outputs: self.num_outputs,
             keepdims: self.keepdims.into(),
             flags: if self.clamp_uneven { LIBSPLIT_FLAG_CLAMP_UNEVEN } else { 0 },
+            ..libsplit_params::init(self.op, self.opset)
         })
     }
 }

@@ -2,6 +2,7 @@
 
 use super::call::Call;
 use super::cost::{Costs, Method};
+use super::level::Level;
 use super::machine::{Machine, CYCLE};
 use super::nest::Nest;
 use super::piece::Choice;
@@ -10,6 +11,18 @@ use super::rows::Rows;
 use super::{joined, parallel, small};
 use crate::parts::Transfer;
 use crate::text::Text;
+use core::ffi::CStr;
+
+/// Returns which loops run on this CPU.
+pub(crate) fn cpu_string() -> &'static CStr {
+    match Machine::kernels().level {
+        Level::Portable if cfg!(target_arch = "x86_64") => c"x86-64 portable",
+        Level::Portable => c"portable",
+        Level::Neon => c"AArch64 NEON",
+        Level::Avx2 => c"x86-64 AVX2",
+        Level::Avx512 => c"x86-64 AVX-512",
+    }
+}
 
 /// Writes the normal form, the method and what the others would cost, the level, and whether the copy goes past the
 /// caches. If pieces differ, the first stands for all. Addresses do not matter.

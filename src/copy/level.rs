@@ -15,7 +15,7 @@ use core::ops::Range;
 
 /// Instructions and registers that kernels are written for; each level includes those before it on its architecture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-#[cfg_attr(not(any(test, libsplit_test_switch)), allow(dead_code))] // those of other architectures
+#[allow(dead_code)] // those of other architectures
 pub(super) enum Level {
     /// What every CPU has.
     Portable,
@@ -27,11 +27,25 @@ pub(super) enum Level {
     Avx512,
 }
 
+#[cfg(any(test, libsplit_test_switch))]
+impl Level {
+    /// The levels of this architecture, the lowest first, with the words by which tests force them. A build may lack
+    /// some of them.
+    pub(super) const ALL: &[(&core::ffi::CStr, Self)] = &[
+        (c"portable", Self::Portable),
+        #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+        (c"neon", Self::Neon),
+        #[cfg(target_arch = "x86_64")]
+        (c"avx2", Self::Avx2),
+        #[cfg(target_arch = "x86_64")]
+        (c"avx512", Self::Avx512),
+    ];
+}
+
 pub(super) type Transpose = unsafe fn(&Block<'_>) -> usize;
 
 /// The kernels of a level. What each one requires of its caller is documented where it is written.
 pub(super) struct Kernels {
-    #[cfg_attr(not(any(test, libsplit_test_switch)), allow(dead_code))]
     pub level: Level,
     pub name: &'static str,
     /// The registers of programs that pick bytes, and of programs that pick words.

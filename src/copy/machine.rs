@@ -4,6 +4,8 @@
 
 use super::cpu::Cpu;
 use super::level::{kernels_of, Kernels, Level};
+#[cfg(any(test, libsplit_test_switch))]
+use core::ffi::CStr;
 use core::ptr::from_ref;
 use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering::Relaxed};
 
@@ -122,7 +124,7 @@ pub(super) static MODELS: [Model; 5] = [
 
 /// The names of the rows, separated by spaces.
 #[cfg(any(test, libsplit_test_switch))]
-pub(super) const MODEL_NAMES: &core::ffi::CStr = c"zen3 zen4 zen5 xeon other";
+pub(super) const MODEL_NAMES: &CStr = c"zen3 zen4 zen5 xeon other";
 
 /// Bytes of the third-level cache of a machine that does not say; and the most that is believed, because virtual
 /// machines report what their host has.
@@ -138,6 +140,17 @@ fn believed(second: usize, third: usize) -> [usize; 2] {
 /// How many powers of two tests lower thresholds by.
 #[cfg(any(test, libsplit_test_switch))]
 const LOW_POWER: usize = 10;
+
+/// Why this machine cannot be another one. The numbers are statuses of `libsplit_test_force()`.
+#[cfg(any(test, libsplit_test_switch))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Refused {
+    /// This CPU lacks a level.
+    ByCpu = 1,
+    UnknownWord = 2,
+    /// This build lacks a level.
+    ByBuild = 3,
+}
 
 /// A machine: the kernels that it runs, and what was measured on it.
 #[derive(Clone, Copy)]
@@ -216,21 +229,19 @@ impl Machine {
     }
 
     /// Returns a machine like this one, but with a level's kernels, a model's row, or thresholds so low that small
-    /// copies take the ways of large ones. It is an error if the CPU lacks the level; `None` if a word is not known.
+    /// copies take the ways of large ones.
     #[cfg(any(test, libsplit_test_switch))]
-    pub(super) fn of_words(words: &str) -> Option<Result<(Self, usize), ()>> {
+    pub(super) fn of_words(words: &str) -> Result<(Self, usize), Refused> {
         let cpu = Cpu::this();
         let (mut machine, mut number) = Self::of(&cpu);
         for word in words.split(' ').filter(|word| !word.is_empty()) {
-            let levels = [
-                ("portable", Level::Portable),
-                ("neon", Level::Neon),
-                ("avx2", Level::Avx2),
-                ("avx512", Level::Avx512),
-            ];
-            if let Some((_, level)) = levels.into_iter().find(|(name, _)| *name == word) {
-                if level > cpu.level || kernels_of(level).level != level {
-                    return Some(Err(()));
+            let is_level = |(name, _): &&(&CStr, Level)| name.to_bytes() == word.as_bytes();
+            if let Some(&(_, level)) = Level::ALL.iter().find(is_level) {
+                if kernels_of(level).level != level {
+                    return Err(Refused::ByBuild);
+                }
+                if level > cpu.level {
+                    return Err(Refused::ByCpu);
                 }
                 machine.kernels = kernels_of(level);
             } else if let Some(model) = MODELS.iter().position(|model| model.name == word) {
@@ -241,10 +252,10 @@ impl Machine {
             } else if word == "low" {
                 machine.shrunk = LOW_POWER;
             } else {
-                return None;
+                return Err(Refused::UnknownWord);
             }
         }
-        Some(Ok((machine, number)))
+        Ok((machine, number))
     }
 
     /// Returns whether a copy of `bytes` bytes is small.
@@ -271,10 +282,8 @@ impl Machine {
 /// Returns the levels that this CPU and this build have.
 #[cfg(test)]
 pub(super) fn levels() -> Vec<Level> {
-    let all = [Level::Portable, Level::Neon, Level::Avx2, Level::Avx512];
-    all.into_iter()
-        .filter(|level| *level <= Cpu::this().level && kernels_of(*level).level == *level)
-        .collect()
+    let is_here = |level: &Level| *level <= Cpu::this().level && kernels_of(*level).level == *level;
+    Level::ALL.iter().map(|(_, level)| *level).filter(is_here).collect()
 }
 
 /// What `make tune` needs from the engine.
@@ -306,7 +315,7 @@ pub mod tune {
 /// CPUs whose owners have published their CPUID words, and the CPU that the tests run on.
 #[cfg(all(test, target_arch = "x86_64"))]
 mod tests {
-    use super::{kernels_of, Cpu, Level, Machine, Vendor, MODELS};
+    use super::{kernels_of, Cpu, Level, Machine, Refused, Vendor, MODELS};
 
     const KIB: usize = 1 << 10;
     const MIB: usize = 1 << 20;
@@ -388,8 +397,8 @@ mod tests {
     fn names_are_those_of_the_table() {
         let names: Vec<_> = MODELS.iter().map(|model| model.name).collect();
         assert_eq!(super::MODEL_NAMES.to_str().unwrap(), names.join(" "));
-        assert!(names.iter().all(|name| matches!(Machine::of_words(name), Some(Ok(_)))));
-        assert!(Machine::of_words("zen").is_none());
+        assert!(names.iter().all(|name| Machine::of_words(name).is_ok()));
+        assert_eq!(Machine::of_words("zen").err(), Some(Refused::UnknownWord));
     }
 
     #[test]
@@ -403,6 +412,14 @@ mod tests {
         is(ZEN5, amd, 0x1A, Level::Avx512, MIB, 32 * MIB);
         is(SAPPHIRE_RAPIDS, intel, 6, Level::Avx512, 2 * MIB, 84_480 * KIB);
         is(ALDER_LAKE, intel, 6, Level::Avx512, 1280 * KIB, 18 * MIB);
+    }
+
+    /// Tests run with all features, so a level that is missing has been lost.
+    #[test]
+    fn this_build_has_every_level() {
+        for &(name, level) in Level::ALL {
+            assert_eq!(kernels_of(level).level, level, "{name:?}");
+        }
     }
 
     /// A row and a level follow from what the CPU says, not from the CPU that the test runs on.

@@ -79,7 +79,7 @@ pub(crate) mod testing;
 mod tile;
 mod vector;
 
-pub(crate) use describe::describe;
+pub(crate) use describe::{cpu_string, describe};
 #[cfg(all(test, unix))]
 pub(crate) use guarded::Guarded;
 #[cfg(feature = "tune")]

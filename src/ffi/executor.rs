@@ -7,7 +7,7 @@ use super::types::{
 use crate::copy::{Executor, Streaming};
 use crate::error::Error;
 use crate::span::Span;
-use crate::words::{Argument, Field};
+use crate::words::Argument;
 use core::ffi::c_void;
 
 pub(super) struct Pool(libsplit_executor);
@@ -31,9 +31,6 @@ impl Pool {
         let (given, bytes) = unsafe { versioned(executor, Argument::Executor, FIRST_EXECUTOR) }?;
         let known = LIBSPLIT_FLAG_OUTPUTS_READ_NEXT | LIBSPLIT_FLAG_NEVER_STREAM;
         check_flags(Argument::Executor, given.flags, known)?;
-        if given.parallel_for.is_none() && given.flags == 0 {
-            return Err(Error::Null { argument: Argument::ParallelFor, field: Field::Itself });
-        }
         *span = Span::of_array(executor.cast::<u8>(), bytes);
         Ok(Some(Self(given)))
     }

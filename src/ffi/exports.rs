@@ -9,13 +9,14 @@
 
 use super::guard::guard;
 use super::types::{
-    libsplit_dtype, libsplit_error, libsplit_executor, libsplit_params, libsplit_plan,
+    libsplit_dtype, libsplit_error, libsplit_executor, libsplit_op, libsplit_params, libsplit_plan,
     libsplit_status, libsplit_tensor, LIBSPLIT_VERSION_MAJOR, LIBSPLIT_VERSION_MINOR,
     LIBSPLIT_VERSION_PATCH,
 };
 use super::{calls, plan};
 use crate::dtype::DType;
 use crate::error::status_name;
+use crate::operator::Operator;
 use core::ffi::{c_char, c_void};
 
 /// Returns the version of the library, not of the header: major << 24 | minor << 16 | patch. Never
@@ -31,8 +32,15 @@ pub extern "C" fn libsplit_version_string() -> *const c_char {
     concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()
 }
 
-/// Returns the name of a status, such as "LIBSPLIT_STATUS_ERROR_AXIS"; "LIBSPLIT_STATUS_UNKNOWN" if the
-/// number is not a status.
+/// Returns which loops run on this CPU, for bug reports: its architecture and the extension that they
+/// are written for, such as "x86-64 AVX2", or "portable". Never fails.
+#[cfg_attr(feature = "capi", unsafe(no_mangle))]
+pub extern "C" fn libsplit_cpu_string() -> *const c_char {
+    crate::copy::cpu_string().as_ptr()
+}
+
+/// Returns the name of a status, such as "LIBSPLIT_STATUS_ERROR_AXIS"; "unknown status" if the number is
+/// not a status of this library.
 #[cfg_attr(feature = "capi", unsafe(no_mangle))]
 pub extern "C" fn libsplit_status_name(status: libsplit_status) -> *const c_char {
     status_name(status).as_ptr().cast()
@@ -45,11 +53,20 @@ pub extern "C" fn libsplit_dtype_name(dtype: libsplit_dtype) -> *const c_char {
     DType::from_number(dtype.0).map_or(c"UNDEFINED", DType::c_name).as_ptr()
 }
 
-/// Returns the size of an element in bits: 2, 4, 8, 16, 32, 64 or 128; 0 if the number is not an
-/// element type.
+/// Returns the size of an element in bits, such as 4 or 32; 0 if the number is not an element type of
+/// this library.
 #[cfg_attr(feature = "capi", unsafe(no_mangle))]
 pub extern "C" fn libsplit_dtype_bits(dtype: libsplit_dtype) -> u32 {
     DType::from_number(dtype.0).map_or(0, DType::bits)
+}
+
+/// Returns the version of the operator that applies at this opset, such as 13 for ONNX Split at opset
+/// 17; 0 if there is none, or if the operator is not known. Versions are those of this library: an opset
+/// for which ONNX has changed the operator since then gets the newest version that this library knows.
+/// It has been compared with ONNX up to LIBSPLIT_ONNX_OPSET.
+#[cfg_attr(feature = "capi", unsafe(no_mangle))]
+pub extern "C" fn libsplit_op_version(op: libsplit_op, opset: i32) -> i32 {
+    Operator::governing(op, opset).map_or(0, Operator::version)
 }
 
 /// Stores the number of outputs that the operator gives in '*count'.
@@ -70,7 +87,7 @@ pub extern "C" fn libsplit_dtype_bits(dtype: libsplit_dtype) -> u32 {
 ///   SPLIT_SIZES                    params->split, or an extent that cannot be divided
 ///   NUM_OUTPUTS                    params->num_outputs
 ///   BIT_OFFSET, DATA_BYTES         params->split
-///   UNKNOWN                        the number depends on something that is not known yet
+///   COUNT_UNKNOWN                  the number depends on something that is not known yet
 #[cfg_attr(feature = "capi", unsafe(no_mangle))]
 pub unsafe extern "C" fn libsplit_count(
     input: *const libsplit_tensor,
@@ -100,6 +117,7 @@ pub unsafe extern "C" fn libsplit_count(
 /// Errors, after which no descriptor has changed: those of libsplit_count() and these:
 ///
 ///   NULL, ALIGNMENT   outputs, or the shape or strides of an output
+///   NULL              no output is wanted, though the operator gives some
 ///   NUM_OUTPUTS       num_outputs is not the operator's number
 ///   CAPACITY          the capacity of an output is less than its rank
 ///   OVERFLOW          the size of an output
@@ -156,22 +174,23 @@ pub unsafe extern "C" fn libsplit_view(
 /// Outputs must not overlap the input, the lengths or one another. Strided outputs may lie in each
 /// other's gaps: columns of one matrix, tiles of one picture, planes with padding. Whether two of them
 /// share a byte is decided exactly, by a bounded search. If the strides are so irregular that the
-/// search gives up, or if an output lies between sub-byte elements of a strided input, the message says
-/// "could not be shown apart"; in that case make one call for each of these outputs, with all other
-/// descriptors zero, or give them other memory. Bytes between the elements of a strided input may be
-/// read, but they never matter: another thread may write to them at the same time.
+/// search gives up, or if an output lies between sub-byte elements of a strided input, the function
+/// returns NOT_SHOWN_APART. Bytes between the elements of a strided input may be read, but they never
+/// matter: another thread may write to them at the same time.
 ///
 /// Errors, after which nothing has been written (except after EXECUTOR: then any part of the outputs may
 /// have been, and their contents are undefined): those of libsplit_view() that concern the input and the
 /// parameters, and these:
 ///
-///   NULL, ALIGNMENT        outputs; the shape, strides or data of an output; executor->parallel_for
+///   NULL, ALIGNMENT        outputs; the shape, strides or data of an output
+///   NULL                   no output is wanted, though the operator gives some
 ///   STRUCT_SIZE, FLAGS     executor
 ///   NUM_OUTPUTS            num_outputs is not the operator's number
 ///   DTYPE, RANK, OUTPUT    the dtype, rank or shape of an output
 ///   BIT_OFFSET, STRIDES    the bit_offset or strides of an output
 ///   DATA_BYTES, OVERFLOW   the data_bytes or addresses of an output
 ///   OVERLAP                an output overlaps the input, the lengths, another output, or an array in use
+///   NOT_SHOWN_APART        it may overlap the input or another output
 ///   EXECUTOR               parallel_for failed or did not run every task
 #[cfg_attr(feature = "capi", unsafe(no_mangle))]
 pub unsafe extern "C" fn libsplit_copy(
@@ -236,12 +255,13 @@ pub unsafe extern "C" fn libsplit_plan_init(
 /// Errors, after which nothing has been written (except after EXECUTOR, as for libsplit_copy()):
 ///
 ///   PLAN                   'plan' is not a plan of this library
-///   NULL, ALIGNMENT        plan, input, outputs, or the address of an output; executor->parallel_for
+///   NULL, ALIGNMENT        plan, input, outputs, or the address of an output
 ///   NUM_OUTPUTS            num_outputs is not the plan's
 ///   STRUCT_SIZE, FLAGS     executor
 ///   OVERFLOW               addresses beyond the end of the address space
 ///   OVERLAP                an output overlaps the input, another output, the plan, 'outputs', the
 ///                          executor or 'error'
+///   NOT_SHOWN_APART        an output may overlap the input or another output
 ///   EXECUTOR               parallel_for failed or did not run every task
 #[cfg_attr(feature = "capi", unsafe(no_mangle))]
 pub unsafe extern "C" fn libsplit_plan_copy(

@@ -3,8 +3,8 @@
 //! # Safety
 //! For everything unsafe here: promises 1 and 4 of [`super`].
 
-use super::parse::FIRST_ERROR;
-use super::types::{libsplit_error, libsplit_status, libsplit_worded_error};
+use super::parse::{FIRST_ERROR, MAX_STRUCT_SIZE};
+use super::types::{libsplit_error, libsplit_status};
 use crate::error::Error;
 use crate::text::Text;
 use crate::words::Words;
@@ -22,7 +22,8 @@ pub(super) unsafe fn guard(
             return libsplit_status::ERROR_ALIGNMENT;
         }
         // SAFETY: promise 1; the size comes first.
-        if unsafe { (*error).struct_size } < FIRST_ERROR {
+        let stated = unsafe { (*error).struct_size };
+        if !(FIRST_ERROR..=MAX_STRUCT_SIZE).contains(&stated) {
             return libsplit_status::ERROR_STRUCT_SIZE;
         }
     }
@@ -58,13 +59,9 @@ fn facts(reason: &Error) -> (libsplit_status, i32, (i64, i64)) {
 #[cold]
 unsafe fn write_message(error: *mut libsplit_error, reason: &Error) {
     const SIZE: usize = FIRST_ERROR - offset_of!(libsplit_error, message);
-    // SAFETY: promise 4; every bit pattern is a byte, and the size says whether there are words.
-    let (room, words) = unsafe {
-        let has_words = (*error).struct_size >= FIRST_ERROR + size_of::<u32>();
-        let worded = error.cast::<libsplit_worded_error>();
-        let words = if has_words { (*worded).words } else { 0 };
-        (&mut *(&raw mut (*error).message).cast::<[u8; SIZE]>(), words)
-    };
+    // SAFETY: promise 4; every bit pattern is a byte.
+    let (room, words) =
+        unsafe { (&mut *(&raw mut (*error).message).cast::<[u8; SIZE]>(), (*error).words) };
     // A message that does not fit is cut off; its numbers have fields of their own.
     let mut text = Text::new(room);
     let _ = write!(text, "{}", reason.message(&Words::of(if words < 4 { words } else { 0 })));

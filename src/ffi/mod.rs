@@ -1,4 +1,5 @@
-//! The C boundary: everything that `libsplit.h` declares.
+//! The C boundary: everything that `libsplit.h` declares. Structures grow with that header: make them from their `INIT`
+//! or `init`, and set the fields that matter.
 //!
 //! # Promises
 //!

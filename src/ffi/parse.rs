@@ -6,7 +6,7 @@
 use super::reads::Reads;
 use super::types::{
     libsplit_dtype, libsplit_error, libsplit_executor, libsplit_params, libsplit_tensor,
-    libsplit_worded_error, LIBSPLIT_FLAG_CLAMP_UNEVEN,
+    LIBSPLIT_FLAG_CLAMP_UNEVEN,
 };
 use crate::dtype::DType;
 use crate::error::{number, Error};
@@ -158,6 +158,9 @@ pub(super) unsafe fn tensor_of<'a>(
     argument: Argument,
 ) -> Result<Tensor<'a>, Error> {
     let Some(dtype) = DType::from_number(tensor.dtype.0) else {
+        if let (Argument::Output(output), 0) = (argument, tensor.dtype.0) {
+            return Err(Error::NotDescribed { output });
+        }
         let (expected, actual) = (number(DType::ALL.len()), tensor.dtype.0.into());
         return Err(Error::DTypeUnknown { argument, expected, actual });
     };
@@ -220,10 +223,10 @@ pub(super) fn checked<T>(pointer: *const T, argument: Argument) -> Result<*const
 /// whatever is added later.
 pub(super) const FIRST_PARAMS: usize = offset_of!(libsplit_params, flags) + size_of::<u32>();
 pub(super) const FIRST_EXECUTOR: usize = offset_of!(libsplit_executor, flags) + size_of::<u32>();
-pub(super) const FIRST_ERROR: usize = offset_of!(libsplit_worded_error, words);
+pub(super) const FIRST_ERROR: usize = offset_of!(libsplit_error, message) + 240;
 
 /// The largest `struct_size` that is accepted.
-const MAX_STRUCT_SIZE: usize = 4096;
+pub(super) const MAX_STRUCT_SIZE: usize = 4096;
 
 /// Returns a structure that begins with its size, and that size. It may be of another version than ours: fields that it
 /// does not have yet are 0, and those that we do not know yet must be 0.
@@ -264,7 +267,7 @@ pub(super) unsafe fn versioned<T: Copy>(
     }
 }
 
-/// Returns the output descriptors. Checks that memory can hold so many.
+/// Returns the output descriptors. Checks that memory can hold so many, and that one of them is wanted.
 pub(super) unsafe fn descriptors<'a>(
     outputs: *const libsplit_tensor,
     len: usize,
@@ -279,7 +282,12 @@ pub(super) unsafe fn descriptors<'a>(
         return Err(Error::TooManyOutputs { argument, expected, actual: len });
     }
     // SAFETY: not NULL, aligned, and `len` long by promise 1.
-    Ok(unsafe { slice::from_raw_parts(outputs, len) })
+    let outputs = unsafe { slice::from_raw_parts(outputs, len) };
+    // Zeroed descriptors that nobody has filled in are the most common mistake.
+    if outputs.first().is_some_and(is_unwanted) && outputs.iter().all(is_unwanted) {
+        return Err(Error::NoneWanted { count: len, expected: 1, actual: 0 });
+    }
+    Ok(outputs)
 }
 
 /// Returns where the shape and the strides of a descriptor lie; nowhere if they are NULL.
@@ -318,7 +326,7 @@ mod tests {
     #[cfg(target_pointer_width = "64")]
     #[test]
     fn the_sizes_of_first_versions_never_change() {
-        assert_eq!((FIRST_PARAMS, FIRST_EXECUTOR, FIRST_ERROR), (48, 32, 272));
+        assert_eq!((FIRST_PARAMS, FIRST_EXECUTOR, FIRST_ERROR), (48, 32, 280));
     }
 
     /// Today's version of a structure whose first had two fields.

@@ -53,7 +53,7 @@ impl Reads<'_> {
         } else if !self.error.is_null()
             && is_over(Span::of_array(self.error.cast::<u8>(), FIRST_ERROR))
         {
-            // Every version writes that part of it. An output over `words` can only change the words of a message.
+            // Every version writes that part of it.
             Some(Argument::Error)
         } else {
             is_over(self.executor).then_some(Argument::Executor)

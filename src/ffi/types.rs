@@ -1,40 +1,38 @@
 //! The structures and constants of `libsplit.h`. Names, field order and numbers are frozen.
 
 use core::ffi::{c_char, c_void};
-use core::ptr::null_mut;
+use core::ptr::{null, null_mut};
 
-/// The version of this header; libsplit_version() returns the version of the library. Within a major
-/// version (libsplit.so.0) the ABI only grows: by functions, by constants, and by fields at the end of
-/// structures that have a struct_size.
+/// The version of this header; libsplit_version() returns the version of the library. The ABI only
+/// grows: by functions, by constants, and by fields at the end of structures that have a struct_size.
+/// The number in the name libsplit.so.0 would change only if that promise were broken, which is not
+/// planned: version 1.0 will still be libsplit.so.0.
 pub const LIBSPLIT_VERSION_MAJOR: u32 = 0;
 /// See LIBSPLIT_VERSION_MAJOR.
 pub const LIBSPLIT_VERSION_MINOR: u32 = 1;
 /// See LIBSPLIT_VERSION_MAJOR.
 pub const LIBSPLIT_VERSION_PATCH: u32 = 0;
 
-/// The largest rank that a tensor may have.
+/// The largest rank that a tensor may have. It never changes.
 pub const LIBSPLIT_MAX_RANK: u32 = 64;
 
 /// An extent that is not known yet. The header has its own line for it, in parentheses.
 /// cbindgen:ignore
 pub const LIBSPLIT_DIM_UNKNOWN: i64 = -1;
 
-/// For ONNX Split-18 with num_outputs, if the extent is so small that the last piece would have a
-/// negative length (5 into 4: 2, 2, 2, -1): shorten as many pieces as necessary instead of returning an
-/// error (5 into 4: 2, 2, 1, 0). Piece i of an extent d then has length max(0, min(c, d - i*c)), where
-/// c = ceil(d / num_outputs). All other cases are unaffected.
+/// Flags, which the header explains and has lines of its own for, as unsigned numbers.
+/// cbindgen:ignore
 pub const LIBSPLIT_FLAG_CLAMP_UNEVEN: u32 = 1;
-
-/// In libsplit_executor.flags: the outputs will be read soon after the copy. Outputs that do not fit in
-/// the caches bypass them, which is faster but leaves the data in memory only; with this flag, that
-/// begins at twice the size.
+/// See libsplit.h.
+/// cbindgen:ignore
 pub const LIBSPLIT_FLAG_OUTPUTS_READ_NEXT: u32 = 2;
-
-/// In libsplit_executor.flags: never bypass the caches, whatever the size.
+/// See libsplit.h.
+/// cbindgen:ignore
 pub const LIBSPLIT_FLAG_NEVER_STREAM: u32 = 4;
 
 /// The result of a call: LIBSPLIT_STATUS_OK, or a LIBSPLIT_STATUS_ERROR_... that says what kind of
-/// error it is. New kinds may be added; treat any number other than 0 as an error.
+/// error it is. New kinds may be added; treat any number other than 0 as an error. No status is ever
+/// negative: negative numbers are left to wrappers for errors of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct libsplit_status(pub i32);
@@ -79,29 +77,36 @@ impl libsplit_status {
     /// Strides of an output make elements share an address or, for sub-byte elements, are not packed;
     /// or an output of libsplit_view() has no room for the strides that it needs.
     pub const ERROR_STRIDES: Self = Self(15);
-    /// A bit_offset is not a multiple of the element size in bits, or not 0 where it must be 0.
+    /// A bit_offset that the element type does not allow, or one that is not 0 where it must be 0.
     pub const ERROR_BIT_OFFSET: Self = Self(16);
     /// data_bytes is less than the tensor needs.
     pub const ERROR_DATA_BYTES: Self = Self(17);
     /// There are more elements, larger strides or higher addresses than 63 bits can represent.
     pub const ERROR_OVERFLOW: Self = Self(18);
     /// An output overlaps the input, the lengths or another output; or the data, shape or strides of an
-    /// output overlap descriptors or arrays that the call uses.
+    /// output overlap descriptors or arrays that the call uses. See also ERROR_NOT_SHOWN_APART.
     pub const ERROR_OVERLAP: Self = Self(19);
     /// The dtype, rank or shape of an output of libsplit_copy() is not what the operator gives.
     pub const ERROR_OUTPUT: Self = Self(20);
     /// The number of outputs depends on an extent or a length that is not known yet.
-    pub const ERROR_UNKNOWN: Self = Self(21);
-    /// The caller's parallel_for failed, or returned before every task had run.
+    pub const ERROR_COUNT_UNKNOWN: Self = Self(21);
+    /// The caller's parallel_for failed: 'expected' is 0, and 'actual' is what it returned. Or it
+    /// returned before every task had run: 'expected' is the number of tasks, and 'actual' is how many
+    /// of them ran.
     pub const ERROR_EXECUTOR: Self = Self(22);
     /// A bug in libsplit. Please report it.
     pub const ERROR_INTERNAL: Self = Self(23);
     /// The memory does not hold a plan of this library (it is all zero, or another version wrote it),
     /// or is too small for a plan.
     pub const ERROR_PLAN: Self = Self(24);
+    /// Two outputs, or an output and the input, reach over the same memory, and it could not be shown
+    /// that they have no byte in common. Give the output other memory, or copy it in a call of its own,
+    /// with all other descriptors zero.
+    pub const ERROR_NOT_SHOWN_APART: Self = Self(25);
 }
 
-/// An element type, numbered as in ONNX TensorProto.DataType.
+/// An element type. Numbers below 65536 mean what they mean in ONNX TensorProto.DataType, now and
+/// later. Types that ONNX does not have, if there ever are any here, are numbered from 65536.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct libsplit_dtype(pub i32);
@@ -147,8 +152,9 @@ impl libsplit_dtype {
     pub const FLOAT8E5M2: Self = Self(19);
     /// 8-bit float: 5 exponent and 2 mantissa bits, finite, no negative zero.
     pub const FLOAT8E5M2FNUZ: Self = Self(20);
-    /// Unsigned 4-bit integer. Sub-byte elements are packed low bits first over the flattened
-    /// row-major tensor, without padding between rows.
+    /// Unsigned 4-bit integer. Sub-byte elements are packed: of the bytes, read as one little-endian
+    /// number, element i of the flattened row-major tensor is bits i * size to i * size + size - 1.
+    /// There is no padding between rows.
     pub const UINT4: Self = Self(21);
     /// Signed 4-bit integer, packed.
     pub const INT4: Self = Self(22);
@@ -212,7 +218,8 @@ pub struct libsplit_string {
 /// own for shape and strides.
 ///
 /// An output descriptor of all zero bytes is an output that the caller does not want (ONNX's unused
-/// output ""). It is skipped and left unchanged, without an error.
+/// output ""). It is skipped and left unchanged, without an error; but if a call has outputs, it has to
+/// want at least one of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
 pub struct libsplit_tensor {
@@ -222,7 +229,8 @@ pub struct libsplit_tensor {
     /// Number of usable bytes, counted from the lowest address that the tensor touches (negative
     /// strides put it below data); 0 if it is not stated, and then it is not checked. libsplit_infer()
     /// sets it to the size of a packed output: if you change the strides after that, set it again, or
-    /// to 0.
+    /// to 0. An empty buffer cannot be stated this way: pass NULL as data, which is refused if there are
+    /// elements.
     pub data_bytes: usize,
     /// 'rank' extents in elements, outermost first, each >= 0. May be NULL if rank is 0.
     pub shape: *mut i64,
@@ -237,8 +245,8 @@ pub struct libsplit_tensor {
     pub capacity: i32,
     /// Element type.
     pub dtype: libsplit_dtype,
-    /// For sub-byte types: the offset of the first element from data in bits, a multiple of the element
-    /// size. Otherwise 0.
+    /// For elements of less than 8 bits: the offset of the first element from data in bits; for 4-bit
+    /// and 2-bit types a multiple of the element size. Otherwise 0.
     pub bit_offset: u32,
 }
 
@@ -268,7 +276,7 @@ pub struct libsplit_params {
     pub op: libsplit_op,
     /// For ONNX operators: the model's opset import, any number from the operator's first version on.
     /// The newest operator version that is not above it applies: 9 means Split-2, 20 means Split-18.
-    /// For OpenVINO operators: 1, or 0, which means 1.
+    /// For OpenVINO operators: 1, or 0, which means 1. See libsplit_op_version().
     pub opset: i32,
     /// The axis to split, in [-rank, rank-1]; negative axes count from the back.
     pub axis: i64,
@@ -281,20 +289,22 @@ pub struct libsplit_params {
     /// the other operators: 0, or the number of outputs, which must be what the operator gives.
     pub num_outputs: i64,
     /// For ONNX SplitToSequence without lengths: 0 drops the split axis from the pieces, which have
-    /// length 1; any other value keeps it. Otherwise ignored.
+    /// length 1; any other value keeps it. Otherwise ignored. Note that LIBSPLIT_PARAMS_INIT sets it
+    /// to 1, as in ONNX.
     pub keepdims: i32,
     /// LIBSPLIT_FLAG_CLAMP_UNEVEN, or 0.
     pub flags: u32,
 }
 
-/// Details of an error, in memory that the caller provides. Initialize it with LIBSPLIT_ERROR_INIT. It
-/// is filled in on success too, with status 0 and an empty message.
+/// Details of an error, in memory that the caller provides. Initialize all of it, with
+/// LIBSPLIT_ERROR_INIT: fields may be added at the end, and a library leaves those that it does not
+/// know as they are. It is filled in on success too, with status 0 and an empty message.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct libsplit_error {
     /// sizeof(libsplit_error), set by the caller. If it is less than the size of the structure's first
-    /// version (for example 0, after zeroing the structure), the function returns STRUCT_SIZE and
-    /// writes nothing here, not even a message.
+    /// version (for example 0, after zeroing the structure) or above 4096, the function returns
+    /// STRUCT_SIZE and writes nothing here, not even a message.
     pub struct_size: usize,
     /// What the function returned.
     pub status: libsplit_status,
@@ -305,20 +315,54 @@ pub struct libsplit_error {
     pub expected: i64,
     /// ... and the one that was found. Otherwise both are 0.
     pub actual: i64,
+    /// Set by the caller: whose names for arguments the message uses, LIBSPLIT_WORDS_...; any other
+    /// number means LIBSPLIT_WORDS_C.
+    pub words: u32,
+    /// 0; for later use.
+    pub reserved: u32,
     /// NUL-terminated UTF-8 text: the argument, the rule, both numbers and the remedy. It is meant for
     /// people, and its wording may change.
     pub message: [c_char; 240],
 }
 
-/// A libsplit_error whose message uses other names for arguments than this header. Pass the address of
-/// 'error', whose struct_size must be sizeof(libsplit_worded_error).
-#[derive(Clone, Copy)]
-#[repr(C)]
-pub struct libsplit_worded_error {
-    /// Filled in as any other.
-    pub error: libsplit_error,
-    /// Whose names the message uses: LIBSPLIT_WORDS_... (any other number means LIBSPLIT_WORDS_C).
-    pub words: u32,
+impl libsplit_params {
+    /// Returns what LIBSPLIT_PARAMS_INIT(op, opset) makes.
+    #[must_use]
+    pub const fn init(op: libsplit_op, opset: i32) -> Self {
+        Self {
+            struct_size: size_of::<Self>(),
+            op,
+            opset,
+            axis: 0,
+            split: null(),
+            num_outputs: 0,
+            keepdims: 1,
+            flags: 0,
+        }
+    }
+}
+
+impl libsplit_error {
+    /// What LIBSPLIT_ERROR_INIT makes.
+    /// cbindgen:ignore
+    pub const INIT: Self = Self {
+        struct_size: size_of::<Self>(),
+        status: libsplit_status::OK,
+        output_index: -1,
+        expected: 0,
+        actual: 0,
+        words: 0,
+        reserved: 0,
+        message: [0; 240],
+    };
+}
+
+impl libsplit_executor {
+    /// Returns what LIBSPLIT_EXECUTOR_INIT(parallel_for, pool) makes.
+    #[must_use]
+    pub const fn init(parallel_for: libsplit_parallel_for_fn, pool: *mut c_void) -> Self {
+        Self { struct_size: size_of::<Self>(), parallel_for, pool, max_tasks: 0, flags: 0 }
+    }
 }
 
 /// One task of a call: does part 'index' of the work behind 'task_ctx'. Never fails.
@@ -326,8 +370,12 @@ pub type libsplit_task_fn = Option<unsafe extern "C" fn(task_ctx: *mut c_void, i
 
 /// The caller's thread pool: runs task(task_ctx, i) once for each i < count, in any order and on any
 /// threads, and returns after the last one has finished; 0 means success. A task that is run a second
-/// time does nothing, and neither does one with an index of 'count' or more. The function must return
-/// normally: no C++ exception and no longjmp() may leave it.
+/// time does nothing, and neither does one with an index of 'count' or more. 'count' is at least 2, and
+/// at most libsplit_executor.max_tasks if that is not 0.
+///
+/// The function must return normally: no C++ exception, no longjmp() and no end of a thread
+/// (pthread_exit(), cancellation) may leave it. If several calls use one executor at the same time, it
+/// is called by each of them, at the same time.
 ///
 /// Tasks take small portions of the work, also from tasks that are late, so the first task may end up
 /// doing all of it. The function should therefore run tasks on its own thread as well, without delay,
@@ -341,15 +389,16 @@ pub type libsplit_parallel_for_fn = Option<
     ) -> i32,
 >;
 
-/// How to run libsplit_copy(). Initialize it with LIBSPLIT_EXECUTOR_INIT(parallel_for, pool). Small
-/// copies always run on the calling thread.
+/// How to run libsplit_copy() and libsplit_plan_copy(). Initialize it with
+/// LIBSPLIT_EXECUTOR_INIT(parallel_for, pool). It is only read, and many calls may use one at the same
+/// time. Small copies always run on the calling thread.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct libsplit_executor {
     /// sizeof(libsplit_executor).
     pub struct_size: usize,
-    /// Runs the tasks of one call. It may call libsplit itself. It may be NULL if flags are set:
-    /// everything then runs on the calling thread.
+    /// Runs the tasks of one call. It may call libsplit itself. If it is NULL, everything runs on the
+    /// calling thread.
     pub parallel_for: libsplit_parallel_for_fn,
     /// Passed to parallel_for unchanged; may be NULL.
     pub pool: *mut c_void,

@@ -50,16 +50,7 @@ impl Tensor {
 }
 
 pub fn params(op: libsplit_op, opset: i32) -> libsplit_params {
-    libsplit_params {
-        struct_size: size_of::<libsplit_params>(),
-        op,
-        opset,
-        axis: 0,
-        split: null(),
-        num_outputs: 0,
-        keepdims: 1,
-        flags: 0,
-    }
+    libsplit_params::init(op, opset)
 }
 
 /// A status with its message, for assertions that tell why.
@@ -72,12 +63,12 @@ pub struct Failure {
 /// Makes a call that takes an error structure and checks what every call promises of it.
 pub fn call(body: impl FnOnce(*mut libsplit_error) -> libsplit_status) -> Result<(), Failure> {
     let mut error = libsplit_error {
-        struct_size: size_of::<libsplit_error>(),
         status: libsplit_status(77),
         output_index: 77,
         expected: 77,
         actual: 77,
         message: [77; 240],
+        ..libsplit_error::INIT
     };
     let status = body(&mut error);
     assert_eq!(status, error.status);

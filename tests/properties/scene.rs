@@ -249,7 +249,7 @@ fn place_output(scene: &Scene, index: usize, source: &Placed) -> Target {
 pub fn place_outputs(scene: &Scene, source: &Placed) -> (Vec<Target>, Option<usize>) {
     let count = scene.ask.expected.len();
     let mut targets: Vec<_> = (0..count).map(|index| place_output(scene, index, source)).collect();
-    let skipped = (scene.skip_one && count > 0).then(|| scene.unwanted.index(count));
+    let skipped = (scene.skip_one && count > 1).then(|| scene.unwanted.index(count));
     if let Some(skipped) = skipped {
         let target = &mut targets[skipped];
         target.expected.clone_from(&target.bytes);

@@ -63,9 +63,6 @@ impl Attributes {
             Rules::VariadicSplit => (libsplit_op::OPENVINO_VARIADIC_SPLIT, 1),
         };
         libsplit_params {
-            struct_size: size_of::<libsplit_params>(),
-            op,
-            opset,
             axis: self.axis,
             split: lengths.map_or(ptr::null(), ptr::from_ref),
             num_outputs: match lengths {
@@ -74,8 +71,7 @@ impl Attributes {
                 // As ONNX Runtime does: what counts is how many outputs the node has.
                 None => self.outputs.try_into().unwrap_or(i64::MAX),
             },
-            keepdims: 1,
-            flags: 0,
+            ..libsplit_params::init(op, opset)
         }
     }
 

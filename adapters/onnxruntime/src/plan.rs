@@ -207,10 +207,12 @@ fn check_num_outputs(attributes: &Attributes, shape: &[i64]) -> Result<(), Error
 
 /// What messages call the inputs and attributes of such a node.
 fn words(rules: Rules) -> Words {
+    let mut words = Words::ONNX;
     match rules {
-        Rules::VariadicSplit => Words { lengths: "split_lengths", ..Words::ONNX },
-        Rules::Onnx(_) | Rules::AnySplit => Words::ONNX,
+        Rules::VariadicSplit => words.lengths = "split_lengths",
+        Rules::Onnx(_) | Rules::AnySplit => {}
     }
+    words
 }
 
 /// Returns an error of libsplit's as one of the adapter's.

@@ -8,8 +8,11 @@
 #include <openvino/core/except.hpp>
 #include <openvino/core/parallel.hpp>
 #include <openvino/op/constant.hpp>
+#include <openvino/op/parameter.hpp>
+#include <openvino/op/variadic_split.hpp>
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 #include <string>
 
@@ -17,10 +20,11 @@ namespace libsplit_openvino {
 namespace {
 
 // No error yet, for messages in the words of the model that the operator is from.
-libsplit_worded_error error_of(const libsplit_params &params) {
-    const uint32_t words =
+libsplit_error error_of(const libsplit_params &params) {
+    libsplit_error error = LIBSPLIT_ERROR_INIT;
+    error.words =
         params.op == LIBSPLIT_OP_ONNX_SPLIT ? LIBSPLIT_WORDS_ONNX : LIBSPLIT_WORDS_OPENVINO;
-    return LIBSPLIT_WORDED_ERROR_INIT(words);
+    return error;
 }
 
 void check(libsplit_status status, const libsplit_error &error) {
@@ -43,6 +47,19 @@ ov::Tensor as_the_document_has_them(const ov::Tensor &lengths) {
     return wide;
 }
 
+// The lengths, if OpenVINO can tell them before the model runs; else, no tensor.
+ov::Tensor known(const ov::Output<ov::Node> &lengths) {
+    if (auto constant = ov::as_type_ptr<ov::op::v0::Constant>(lengths.get_node_shared_ptr()))
+        return constant->get_tensor_view();
+    // One of OpenVINO's own operators makes it compute what it can of them; the data is of no
+    // concern.
+    auto data = std::make_shared<ov::op::v0::Parameter>(ov::element::u8, ov::PartialShape{-1});
+    auto axis = ov::op::v0::Constant::create(ov::element::i64, {}, {0});
+    std::make_shared<ov::op::v1::VariadicSplit>(data, axis, lengths);
+    const auto &tensor = lengths.get_tensor();
+    return tensor.has_and_set_bound() ? tensor.get_lower_value() : ov::Tensor();
+}
+
 // The pieces' shapes, as far as they are known; an error where the split is refused.
 libsplit_status try_infer(const Described &input, const libsplit_params &params, int64_t count,
                           std::vector<Described> &pieces, libsplit_error *error) {
@@ -54,8 +71,7 @@ libsplit_status try_infer(const Described &input, const libsplit_params &params,
 
 std::vector<Described> infer(const Described &input, const libsplit_params &params, int64_t count) {
     std::vector<Described> pieces;
-    libsplit_worded_error worded = error_of(params);
-    libsplit_error &error = worded.error;
+    libsplit_error error = error_of(params);
     check(try_infer(input, params, count, pieces, &error), error);
     return pieces;
 }
@@ -121,8 +137,7 @@ void copy(const Described &input, const libsplit_params &params,
     auto pieces = tensors(outputs);
     libsplit_executor executor = LIBSPLIT_EXECUTOR_INIT(parallel_for, nullptr);
     executor.max_tasks = static_cast<uint32_t>(parallel_get_max_threads());
-    libsplit_worded_error worded = error_of(params);
-    libsplit_error &error = worded.error;
+    libsplit_error error = error_of(params);
     check(libsplit_copy(&input.tensor, &params, pieces.data(), pieces.size(), &executor, &error),
           error);
 }
@@ -177,9 +192,9 @@ void Split::validate_and_infer_types() {
     ov::Tensor given;
     std::optional<Described> lengths;
     if (auto place = static_cast<size_t>(m_rule.lengths_input)) {
-        auto constant = ov::as_type_ptr<ov::op::v0::Constant>(get_input_node_shared_ptr(place));
-        if (constant) {
-            given = as_the_document_has_them(constant->get_tensor_view());
+        given = known(input_value(place));
+        if (given) {
+            given = as_the_document_has_them(given);
             lengths.emplace(given);
         } else { // They are known when the model runs.
             lengths.emplace(ov::PartialShape{m_rule.pieces}, ov::element::i64);
@@ -237,6 +252,48 @@ bool Split::evaluate(ov::TensorVector &outputs, const ov::TensorVector &inputs) 
     for (const auto &output : outputs)
         buffers.emplace_back(output);
     copy(input, rule, buffers);
+    return true;
+}
+
+bool Split::evaluate_lower(ov::TensorVector &outputs) const {
+    return evaluate_bounds(outputs, get_input_tensor(0).get_lower_value());
+}
+
+bool Split::evaluate_upper(ov::TensorVector &outputs) const {
+    return evaluate_bounds(outputs, get_input_tensor(0).get_upper_value());
+}
+
+bool Split::evaluate_bounds(ov::TensorVector &outputs, const ov::Tensor &input) const {
+    for (size_t i = 0; i < get_output_size(); i++)
+        if (get_output_partial_shape(i).is_dynamic())
+            return false;
+    ov::TensorVector inputs{input};
+    for (size_t i = 1; i < get_input_size(); i++) {
+        const auto &tensor = get_input_tensor(i);
+        if (!tensor.has_and_set_bound())
+            return false;
+        inputs.push_back(tensor.get_lower_value());
+    }
+    return input && evaluate(outputs, inputs);
+}
+
+// Splits the places of the symbols.
+bool Split::evaluate_symbol(ov::TensorSymbolVector &outputs) const {
+    const auto symbols = get_input_tensor(0).get_value_symbol();
+    if (symbols.empty() || get_input_partial_shape(0).is_dynamic())
+        return false;
+    ov::Tensor places(ov::element::u64, get_input_shape(0));
+    std::iota(places.data<uint64_t>(), places.data<uint64_t>() + places.get_size(), 0);
+    ov::TensorVector pieces;
+    for (size_t i = 0; i < get_output_size(); i++)
+        pieces.emplace_back(ov::element::u64, ov::Shape{0});
+    if (!evaluate_bounds(pieces, places))
+        return false;
+    for (size_t i = 0; i < pieces.size(); i++) {
+        outputs[i].clear();
+        for (size_t j = 0; j < pieces[i].get_size(); j++)
+            outputs[i].push_back(symbols[pieces[i].data<uint64_t>()[j]]);
+    }
     return true;
 }
 

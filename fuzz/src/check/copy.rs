@@ -2,9 +2,9 @@
 
 use super::memory::{meeting, Meeting, Snapshot};
 use super::{
-    descriptors, fault_of, is_outputs_fault, known_answer, outputs_of, pieces, plan, shape_of,
-    Arguments, ASKEW_SHAPE, ASKEW_STRIDES, ELSEWHERE, NULL_DATA, NULL_SHAPE, OTHER_DTYPE,
-    OTHER_EXTENT, OTHER_RANK, UNWANTED,
+    descriptors, fault_of, is_none_wanted, is_outputs_fault, known_answer, outputs_of, pieces,
+    plan, shape_of, Arguments, ASKEW_SHAPE, ASKEW_STRIDES, ELSEWHERE, NULL_DATA, NULL_SHAPE,
+    OTHER_DTYPE, OTHER_EXTENT, OTHER_RANK, UNWANTED,
 };
 use crate::call::{askew, most_bytes, Call, Described};
 use crate::rules::{Answer, Ask};
@@ -50,11 +50,8 @@ impl Pool {
     /// Returns the executor, spoilt according to the fault.
     fn executor(&mut self, script: &Script, fault: i64) -> libsplit_executor {
         let mut executor = libsplit_executor {
-            struct_size: size_of::<libsplit_executor>(),
-            parallel_for: Some(parallel_for),
-            pool: std::ptr::from_mut(self).cast(),
             max_tasks: script.max_tasks as u32,
-            flags: 0,
+            ..libsplit_executor::init(Some(parallel_for), std::ptr::from_mut(self).cast())
         };
         match fault {
             13 => executor.struct_size -= 1,
@@ -125,7 +122,8 @@ pub(super) fn check_copy(script: &Script, call: &Call, arguments: &Arguments, as
     };
     let is_wrong = arguments.is_refused()
         || is_outputs_fault(arguments.fault, given)
-        || matches!(arguments.fault, 13 | 14 | 15 | 17)
+        || matches!(arguments.fault, 13 | 14 | 17)
+        || is_none_wanted(&raw)
         || call.input.has_spoilt_strides();
 
     let before = Snapshot::new(call, &targets, &raw);

@@ -1,9 +1,9 @@
 //! infer and view, and what a plan returns for views.
 
 use super::{
-    bytes_of, descriptors, fault_of, is_outputs_fault, known_answer, outputs_of, pieces, plan,
-    shape_of, Arguments, ASKEW_SHAPE, ASKEW_STRIDES, NO_STRIDES, NULL_SHAPE, OTHER_CAPACITY,
-    UNWANTED,
+    bytes_of, descriptors, fault_of, is_none_wanted, is_outputs_fault, known_answer, outputs_of,
+    pieces, plan, shape_of, Arguments, ASKEW_SHAPE, ASKEW_STRIDES, NO_STRIDES, NULL_SHAPE,
+    OTHER_CAPACITY, UNWANTED,
 };
 use crate::call::{askew, Call};
 use crate::rules::{self, Ask};
@@ -70,7 +70,9 @@ pub(super) fn check_infer(script: &Script, call: &Call, arguments: &Arguments, a
         let mut shapes = wanted.map(|(_, len)| shape_of(ask, answer, *len));
         shapes.try_for_each(|shape| check_size(&shape, bits))
     });
-    let mut is_wrong = arguments.is_refused() || is_outputs_fault(arguments.fault, given);
+    let mut is_wrong = arguments.is_refused()
+        || is_outputs_fault(arguments.fault, given)
+        || is_none_wanted(&outputs.raw);
     is_wrong |= outputs.is_wrong && !outputs.raw.is_empty();
     let (Ok(answer), Ok(()), false) = (answer, sizes, is_wrong) else {
         assert!(is_error, "infer accepts {script:?}");
@@ -132,7 +134,9 @@ pub(super) fn check_view(script: &Script, call: &Call, arguments: &Arguments, as
         unsafe { libsplit_view(argument, arguments.params, pointer, given, error) }
     });
     let span = input.as_ref().ok_or(Refused).and_then(Tensor::span);
-    let mut is_wrong = arguments.is_refused() || is_outputs_fault(arguments.fault, given);
+    let mut is_wrong = arguments.is_refused()
+        || is_outputs_fault(arguments.fault, given)
+        || is_none_wanted(&outputs.raw);
     is_wrong |= outputs.is_wrong && !outputs.raw.is_empty();
     is_wrong |= call.input.has_spoilt_strides();
     let pieces = answer.and_then(|answer| span.map(|_| answer)).map(|answer| {

@@ -77,12 +77,12 @@ impl Arguments {
 
     fn error(&self, body: impl FnOnce(*mut libsplit_error) -> libsplit_status) -> bool {
         let mut error = libsplit_error {
-            struct_size: size_of::<libsplit_error>(),
             status: libsplit_status(77),
             output_index: 77,
             expected: 77,
             actual: 77,
             message: [77; 240],
+            ..libsplit_error::INIT
         };
         let status = match self.fault {
             11 => return body(askew(&raw const error).cast_mut()) != libsplit_status::OK,
@@ -225,6 +225,12 @@ fn outputs_of(fault: i64, raw: &mut [libsplit_tensor]) -> *mut libsplit_tensor {
 /// Returns whether the pointer to the outputs is NULL or misaligned, and matters.
 fn is_outputs_fault(fault: i64, given: usize) -> bool {
     matches!(fault, 7 | 8) && given > 0
+}
+
+/// Returns whether there are outputs, none of which is wanted.
+fn is_none_wanted(outputs: &[libsplit_tensor]) -> bool {
+    let is_unwanted = |output: &libsplit_tensor| bytes_of(&[*output]).iter().all(|byte| *byte == 0);
+    !outputs.is_empty() && outputs.iter().all(is_unwanted)
 }
 
 /// Returns the shape of an output.

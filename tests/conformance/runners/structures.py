@@ -18,7 +18,8 @@ class Params(Structure):
 
 class Error(Structure):
     _fields_ = [("struct_size", c_size_t), ("status", c_int32), ("output_index", c_int32),
-                ("expected", c_int64), ("actual", c_int64), ("message", c_char * 240)]
+                ("expected", c_int64), ("actual", c_int64), ("words", c_uint32),
+                ("reserved", c_uint32), ("message", c_char * 240)]
 
 
 class String(Structure):

@@ -1,0 +1,11 @@
+# Enables C++ if this machine has a compiler for it. One that was missing before may have been installed since.
+include(CheckLanguage)
+if(NOT CMAKE_CXX_COMPILER)
+    unset(CMAKE_CXX_COMPILER CACHE)
+endif()
+check_language(CXX)
+if(CMAKE_CXX_COMPILER)
+    enable_language(CXX)
+else()
+    message(WARNING "no C++ compiler: what is in C++ is left out")
+endif()
