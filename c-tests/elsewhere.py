@@ -2,7 +2,7 @@
 compiler, by pkg-config, and by CMake. An emulator runs them, if there is one.
 
 usage: elsewhere.py --build DIRECTORY --system NAME --cmake PROGRAM --cc PROGRAM [--cxx PROGRAM]
-                    [--toolchain FILE] [--flags LIST] [--emulator LIST]
+                    [--toolchain FILE] [--flags WORDS] [--emulator WORDS]
 """
 
 import argparse
@@ -22,14 +22,14 @@ parser.add_argument("--cmake")
 parser.add_argument("--cc")
 parser.add_argument("--cxx", default="")
 parser.add_argument("--toolchain", default="", help="the toolchain file that libsplit was built with")
-parser.add_argument("--flags", default="", help="of the C compiler for that system, as a list of CMake")
-parser.add_argument("--emulator", default="", help="what runs the programs, as a list of CMake")
+parser.add_argument("--flags", default="", help="of the C compiler for that system")
+parser.add_argument("--emulator", default="", help="what runs the programs")
 args = parser.parse_args()
 
 work = args.build.resolve() / "elsewhere"
 moved = work / "moved"
-cc = [args.cc, *filter(None, args.flags.split(";"))]
-emulator = list(filter(None, args.emulator.split(";")))
+cc = [args.cc, *shlex.split(args.flags)]
+emulator = shlex.split(args.emulator)
 suffix = ".exe" if args.system == "Windows" else ""
 count = 0
 
