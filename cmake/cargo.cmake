@@ -6,7 +6,7 @@ endif()
 set(LIBSPLIT_CARGO_TARGET "" CACHE STRING
     "Rust target triple to build for; empty means the one of the C compiler")
 set(LIBSPLIT_CARGO_DIR ${PROJECT_BINARY_DIR}/cargo CACHE PATH
-    "Where cargo keeps what it builds; several builds may share it")
+    "Where cargo keeps what it builds; builds of the same sources may share it")
 
 # The target is always named, so that no configuration of cargo decides it, nor where the files are.
 execute_process(COMMAND ${LIBSPLIT_CARGO} -vV WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}

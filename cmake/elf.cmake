@@ -11,6 +11,8 @@ set(shared_lib libsplit.so.${PROJECT_VERSION})
 set(soname libsplit.so.${soversion})
 set(links ${soname} libsplit.so)
 set(import_lib)
+set(static_link ${stage_dir}/libsplit-static.a) # for -lsplit-static
+file(CREATE_LINK ${static_lib} ${static_link} SYMBOLIC)
 
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS include/libsplit.h)
 file(STRINGS include/libsplit.h functions REGEX "^(LIBSPLIT_API )?[a-z].*libsplit_[a-z_]+\\(")
@@ -28,6 +30,12 @@ if(CMAKE_SYSROOT)
     list(APPEND linker ${CMAKE_C_COMPILE_OPTIONS_SYSROOT}${CMAKE_SYSROOT})
 endif()
 
+include(CheckLinkerFlag)
+check_linker_flag(C -Wl,-z,noseparate-code LIBSPLIT_HAS_NOSEPARATE_CODE) # gold does not have it
+if(LIBSPLIT_HAS_NOSEPARATE_CODE)
+    list(APPEND linker_flags -Wl,-z,noseparate-code)
+endif()
+
 set(link_dir ${PROJECT_BINARY_DIR}/link)
 set(debug_dir ${PROJECT_BINARY_DIR}/debug)
 file(MAKE_DIRECTORY ${link_dir}/static)
@@ -42,7 +50,7 @@ set(link_steps
     COMMAND ${CMAKE_COMMAND} -E rm -f ${built_static_lib}
     COMMAND ${CMAKE_AR} rcs ${built_static_lib} ${link_dir}/static/libsplit.o
     COMMAND ${linker} -shared -nostdlib ${linker_flags} -Wl,-soname,${soname} -Wl,--build-id=sha1
-            -Wl,--gc-sections -Wl,-z,relro,-z,now,-z,noexecstack,-z,noseparate-code
+            -Wl,--gc-sections -Wl,-z,relro,-z,now,-z,noexecstack
             -o ${link_dir}/with-symbols.so ${link_dir}/libsplit.o -Wl,--no-as-needed -lc
     COMMAND ${CMAKE_OBJCOPY} $<${is_stripped}:--strip-all> $<${is_stripped}:--remove-section=.comment>
             ${link_dir}/with-symbols.so ${built_shared_lib}

@@ -16,6 +16,8 @@ endif()
 #
 #   static_lib, shared_lib, soname, links   the names; the last of the links is the one for the linker
 #   import_lib                              on Windows
+#   static_link                             another name of the static library, for pkg-config, or nothing
+#   debug_dir                               where the file for debuggers is, or nothing
 #   crate_types, cargo_lib                  what cargo builds
 #   link_steps                              commands that follow
 #   built_static_lib, built_shared_lib      the results

@@ -88,7 +88,6 @@ fn every_file_means_the_same_tools() {
         ("tools/venv.sh", "sys.version_info < (3, 10)".into()),
         ("CMakeLists.txt", "cmake_minimum_required(VERSION 3.20)".into()),
         ("Makefile", "cmake_minimum_required(VERSION 3.22)".into()),
-        ("tools/venv.sh", "cmake_minimum_required(VERSION 3.22)".into()),
         ("tools/requirements-dev.txt", "CMake 3.22 or newer".into()),
     ] {
         assert!(words(file).contains(&text), "{file} has no '{text}'");
