@@ -85,7 +85,7 @@ try() {
     fi
     echo "==> cross: $2"
     cmake -S . -B "$build/$2" -DCMAKE_BUILD_TYPE=Release -DLIBSPLIT_BUILD_EXAMPLES=OFF \
-        -DLIBSPLIT_BUILD_BENCH=OFF -DLIBSPLIT_CARGO_TARGET="$cpu-unknown-linux-gnu" \
+        -DLIBSPLIT_BUILD_BENCH=OFF \
         -DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR="$cpu" \
         -DCMAKE_C_COMPILER="$cpu-linux-gnu-gcc" -DCMAKE_CXX_COMPILER="$cpu-linux-gnu-g++" \
         -DCMAKE_CROSSCOMPILING_EMULATOR="$emulator;-L;/usr/$cpu-linux-gnu" >/dev/null
