@@ -3,8 +3,7 @@
 
 use libsplit::ffi::{
     calls, libsplit_dtype, libsplit_executor, libsplit_op, libsplit_params, libsplit_plan_size,
-    libsplit_task_fn,
-    libsplit_tensor, LIBSPLIT_FLAG_CLAMP_UNEVEN,
+    libsplit_task_fn, libsplit_tensor, LIBSPLIT_FLAG_CLAMP_UNEVEN,
 };
 use libsplit::{Error, Words};
 use std::collections::BTreeSet;
@@ -146,7 +145,8 @@ impl Scene {
     fn call(&mut self) -> Result<(), Error> {
         let (input, params) = (&raw const self.input, &raw const self.params.params);
         let (outputs, count) = (self.outputs.as_mut_ptr(), self.num_outputs);
-        let (plan, size, executor) = (self.plan.as_mut_ptr().cast(), self.plan_size, &raw const self.executor);
+        let (plan, size, executor) =
+            (self.plan.as_mut_ptr().cast(), self.plan_size, &raw const self.executor);
         // SAFETY: every pointer is NULL, or to memory of the scene that is as long as its descriptor says.
         unsafe {
             match self.function {
@@ -159,7 +159,8 @@ impl Scene {
                     if !self.is_planned {
                         calls::plan_init(plan, size, input, params, null(), 2, null())?;
                     }
-                    let addresses = self.outputs.iter().map(|output| output.data).collect::<Vec<_>>();
+                    let addresses =
+                        self.outputs.iter().map(|output| output.data).collect::<Vec<_>>();
                     let (data, addresses) = (self.data.as_ptr().cast(), addresses.as_ptr().cast());
                     calls::plan_copy(plan, data, addresses, count, executor, null())
                 }
@@ -168,7 +169,12 @@ impl Scene {
     }
 }
 
-unsafe extern "C" fn in_order(_: *mut c_void, task: libsplit_task_fn, work: *mut c_void, count: usize) -> i32 {
+unsafe extern "C" fn in_order(
+    _: *mut c_void,
+    task: libsplit_task_fn,
+    work: *mut c_void,
+    count: usize,
+) -> i32 {
     for index in 0..count {
         // SAFETY: what the library asks for.
         unsafe { task.unwrap()(work, index) };
@@ -212,7 +218,7 @@ const ROWS: &[Row] = &[
         &[("pass that", |s| s.op(VARIADIC, 1)), ("or 0 for version 1", |s| s.op(VARIADIC, 0))]),
     ("Flags", Infer, |s| s.params.params.flags = 0x100, &[("clear the others", |s| s.params.params.flags = 0)]),
     ("DTypeUnknown", Infer, |s| s.input.dtype = libsplit_dtype(99),
-        &[("use a number of ONNX TensorProto.DataType (1 to 26)", |s| s.input.dtype = libsplit_dtype(26))]),
+        &[("use a number of ONNX TensorProto.DataType (1 to 26)", |s| s.input.dtype = libsplit_dtype(2))]),
     ("NotDescribed", Copy, |s| s.outputs[1] = libsplit_tensor { data: s.outputs[1].data, ..libsplit_tensor::ZERO },
         &[("call libsplit_infer first, or fill in dtype, rank and shape", Scene::describe)]),
     ("DTypeNotAllowed", Infer, |s| { s.op(SPLIT, 11); s.input.dtype = libsplit_dtype::BFLOAT16; },
@@ -230,7 +236,7 @@ const ROWS: &[Row] = &[
     ("LengthsRefused", Infer, |s| { s.op(OPENVINO, 1); s.parts(2); },
         &[("leave out params.split", Scene::leave_out_lengths), ("or use VariadicSplit", |s| s.op(VARIADIC, 1))]),
     ("LengthsAndNumOutputs", Infer, |s| s.parts(2),
-        &[("leave out the lengths", Scene::leave_out_lengths), ("or make the number 0", |s| s.parts(0))]),
+        &[("leave out the lengths", Scene::leave_out_lengths), ("or set params.num_outputs to 0", |s| s.parts(0))]),
     ("NeitherLengthsNorNumOutputs", Infer, Scene::leave_out_lengths,
         &[("needs one of them", |s| s.parts(2)), ("needs one of them", Scene::place)]),
     ("LengthsDType", Infer, |s| s.split.dtype = libsplit_dtype::INT32,
@@ -310,8 +316,8 @@ const ROWS: &[Row] = &[
             }
         }),
     ]),
-    ("AmongElements", Copy, |s| { s.nibbles(); s.outputs[0].data = s.input.data.wrapping_byte_add(4); },
-        &[("give it other memory", Scene::describe)]),
+    ("NotShownApartFromInput", Copy, |s| { s.nibbles(); s.outputs[0].data = s.input.data.wrapping_byte_add(4); },
+        &[("give the output other memory", Scene::describe)]),
     ("UsedElsewhere", Infer, |s| s.outputs[1].shape = s.shape.as_mut_ptr(),
         &[("give it memory of its own", Scene::describe)]),
     ("ArrayOverlap", PlanInit, |s| s.params.params.split = {
@@ -336,7 +342,7 @@ const ROWS: &[Row] = &[
     })]),
 ];
 
-const COLUMNS: usize = 70;
+const COLUMNS: i32 = 70;
 const OTHER: usize = 3;
 
 /// Many columns of a matrix, and one of another matrix in their gaps.
@@ -344,15 +350,15 @@ fn among_columns(s: &mut Scene) {
     const HIGH: i64 = 50;
     s.op(OPENVINO, 1);
     s.leave_out_lengths();
-    s.parts(COLUMNS as i64);
-    s.num_outputs = COLUMNS;
-    (s.shape[0], s.shape[1], s.shapes[0]) = (HIGH, COLUMNS as i64, [HIGH, 1]);
+    s.parts(COLUMNS.into());
+    s.num_outputs = COLUMNS.unsigned_abs() as usize;
+    (s.shape[0], s.shape[1], s.shapes[0]) = (HIGH, COLUMNS.into(), [HIGH, 1]);
     s.output_strides = [[200, 1], [400, 1]];
     let [column, other] = s.output_strides.each_mut().map(|strides| strides.as_mut_ptr());
     let matrix = s.buffers[0].as_mut_ptr().cast::<u8>();
-    s.outputs = (0..COLUMNS)
+    s.outputs = (0..s.num_outputs)
         .map(|index| libsplit_tensor {
-            data: matrix.wrapping_add(if index == OTHER { COLUMNS } else { index }).cast(),
+            data: matrix.wrapping_add(if index == OTHER { s.num_outputs } else { index }).cast(),
             shape: s.shapes[0].as_mut_ptr(),
             strides: if index == OTHER { other } else { column },
             rank: 2,
