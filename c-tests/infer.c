@@ -340,7 +340,8 @@ static void test_number_of_pieces_not_known_yet(void) {
         libsplit_params params = LIBSPLIT_PARAMS_INIT(SEQUENCE, 11);
         params.split = cases[i].split;
         CHECK_CASE("number of %s", cases[i].name);
-        CHECK_STATUS(libsplit_count(&input, &params, &count, NULL), LIBSPLIT_STATUS_ERROR_COUNT_UNKNOWN);
+        CHECK_STATUS(libsplit_count(&input, &params, &count, NULL),
+                     LIBSPLIT_STATUS_ERROR_COUNT_UNKNOWN);
         CHECK_EQ_INT(count, 999);
     }
 }

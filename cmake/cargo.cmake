@@ -6,12 +6,17 @@ endif()
 set(LIBSPLIT_CARGO_TARGET "" CACHE STRING
     "Rust target triple to build for; empty means the one of the C compiler")
 set(LIBSPLIT_CARGO_DIR ${PROJECT_BINARY_DIR}/cargo CACHE PATH
-    "Where cargo keeps what it builds; several builds may share it")
+    "Where cargo keeps what it builds; builds of the same sources may share it")
 
 # The target is always named, so that no configuration of cargo decides it, nor where the files are.
 execute_process(COMMAND ${LIBSPLIT_CARGO} -vV WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
                 OUTPUT_VARIABLE cargo_version COMMAND_ERROR_IS_FATAL ANY)
 string(REGEX REPLACE ".*\nhost: ([^\n]+)\n.*" "\\1" rust_host "${cargo_version}")
+list(LENGTH CMAKE_OSX_ARCHITECTURES architectures)
+if(architectures GREATER 1)
+    message(FATAL_ERROR "libsplit is built for one architecture at a time, not for ${CMAKE_OSX_ARCHITECTURES}: build it "
+                        "for each, and join the libraries with lipo -create")
+endif()
 set(rust_target ${LIBSPLIT_CARGO_TARGET})
 if(NOT rust_target)
     include(cmake/rust_target.cmake)
@@ -21,7 +26,11 @@ set(cargo ${LIBSPLIT_CARGO})
 if(NOT rust_target STREQUAL rust_host)
     string(TOUPPER "${rust_target}" triple)
     string(MAKE_C_IDENTIFIER "${triple}" triple)
-    set(cargo ${CMAKE_COMMAND} -E env CARGO_TARGET_${triple}_LINKER=${CMAKE_C_COMPILER} ${cargo})
+    set(rust_linker ${CMAKE_C_COMPILER})
+    if(MSVC)
+        set(rust_linker ${CMAKE_LINKER})
+    endif()
+    set(cargo ${CMAKE_COMMAND} -E env CARGO_TARGET_${triple}_LINKER=${rust_linker} ${cargo})
 endif()
 set(cargo_flags --locked --target ${rust_target})
 

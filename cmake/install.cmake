@@ -15,10 +15,12 @@ if(CMAKE_INSTALL_SO_NO_EXE) # on Debian
 endif()
 install(${shared_files} ${stage_dir}/${shared_lib} ${runtime_links} DESTINATION ${shared_dir}
         COMPONENT runtime)
-install(${shared_files} ${linker_name} DESTINATION ${shared_dir} ${development})
-install(FILES ${stage_dir}/${static_lib} DESTINATION ${CMAKE_INSTALL_LIBDIR} ${development})
+if(links)
+    install(${shared_files} ${linker_name} DESTINATION ${shared_dir} ${development})
+endif()
+install(FILES ${stage_dir}/${static_lib} ${static_link} DESTINATION ${CMAKE_INSTALL_LIBDIR} ${development})
 if(import_lib)
-    install(FILES ${stage_dir}/${import_lib} DESTINATION ${CMAKE_INSTALL_LIBDIR})
+    install(FILES ${stage_dir}/${import_lib} DESTINATION ${CMAKE_INSTALL_LIBDIR} ${development})
 endif()
 if(debug_dir)
     install(DIRECTORY ${debug_dir}/ DESTINATION lib/debug COMPONENT debug EXCLUDE_FROM_ALL)
@@ -27,21 +29,7 @@ install(FILES include/libsplit.h include/libsplit.hpp include/libsplit_dlpack.h
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} ${development})
 install(FILES LICENSE-MIT LICENSE-APACHE DESTINATION ${CMAKE_INSTALL_DATADIR}/licenses/libsplit)
 
-# Generate and install pkg-config files, one for the shared library and one for the static library:
-# both libraries are in one directory, where -lsplit means the shared one even with 'pkg-config
-# --static'.  Paths are relative to the files, so that the installed tree can be moved.
-cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX
-           BASE_DIRECTORY ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig OUTPUT_VARIABLE pc_prefix)
-cmake_path(RELATIVE_PATH CMAKE_INSTALL_FULL_LIBDIR
-           BASE_DIRECTORY ${CMAKE_INSTALL_PREFIX} OUTPUT_VARIABLE pc_libdir)
-cmake_path(RELATIVE_PATH CMAKE_INSTALL_FULL_INCLUDEDIR
-           BASE_DIRECTORY ${CMAKE_INSTALL_PREFIX} OUTPUT_VARIABLE pc_includedir)
-set(pc_libs "-L\${libdir} -lsplit")
-configure_file(cmake/libsplit.pc.in libsplit.pc @ONLY)
-set(pc_libs "\${libdir}/${static_lib}")
-configure_file(cmake/libsplit.pc.in libsplit-static.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/libsplit.pc ${PROJECT_BINARY_DIR}/libsplit-static.pc
-        DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig ${development})
+include(cmake/pkgconfig.cmake)
 
 # Generate and install the CMake package.
 set(TARGETS_shared_dir ${shared_dir})

@@ -5,6 +5,9 @@
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS .cargo/config.toml)
 file(READ .cargo/config.toml cargo_config)
 string(REGEX MATCHALL "-Cllvm-args=[^\"]+" rustc_flags "${cargo_config}")
+if(LIBSPLIT_TEST_SWITCH)
+    list(APPEND rustc_flags --cfg libsplit_test_switch)
+endif()
 # Outlined atomics would ask the C library which instructions the CPU has, and the static library needs no C library.
 if(rust_target MATCHES "^aarch64")
     list(APPEND rustc_flags -C target-feature=-outline-atomics)
@@ -16,6 +19,8 @@ endif()
 #
 #   static_lib, shared_lib, soname, links   the names; the last of the links is the one for the linker
 #   import_lib                              on Windows
+#   static_link                             another name of the static library, for pkg-config, or nothing
+#   debug_dir                               where the file for debuggers is, or nothing
 #   crate_types, cargo_lib                  what cargo builds
 #   link_steps                              commands that follow
 #   built_static_lib, built_shared_lib      the results
@@ -54,7 +59,7 @@ foreach(link ${links})
 endforeach()
 if(import_lib)
     add_custom_command(TARGET libsplit-build POST_BUILD
-        COMMAND ${stage} ${cargo_out}/${import_lib} ${stage_dir}
+        COMMAND ${stage} ${link_dir}/${import_lib} ${stage_dir}
         BYPRODUCTS ${stage_dir}/${import_lib})
 endif()
 

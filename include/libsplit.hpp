@@ -109,12 +109,12 @@
 #else
 #define LIBSPLIT_HPP_STD_ _cxx17
 #endif
-#define LIBSPLIT_HPP_JOIN_(major, minor, patch, standard, throws) \
+#define LIBSPLIT_HPP_JOIN_(major, minor, patch, standard, throws)                                  \
     v##major##_##minor##_##patch##standard##throws
-#define LIBSPLIT_HPP_EXPAND_(major, minor, patch, standard, throws) \
+#define LIBSPLIT_HPP_EXPAND_(major, minor, patch, standard, throws)                                \
     LIBSPLIT_HPP_JOIN_(major, minor, patch, standard, throws)
-#define LIBSPLIT_HPP_NAME \
-    LIBSPLIT_HPP_EXPAND_(LIBSPLIT_VERSION_MAJOR, LIBSPLIT_VERSION_MINOR, LIBSPLIT_VERSION_PATCH, \
+#define LIBSPLIT_HPP_NAME                                                                          \
+    LIBSPLIT_HPP_EXPAND_(LIBSPLIT_VERSION_MAJOR, LIBSPLIT_VERSION_MINOR, LIBSPLIT_VERSION_PATCH,   \
                          LIBSPLIT_HPP_STD_, LIBSPLIT_HPP_THROWS_)
 
 // Lets compilers that can do so warn if a returned value would outlive what it points to.
@@ -1429,7 +1429,7 @@ template <class Run> class pool_call {
 
   private:
     static std::int32_t LIBSPLIT_CALL parallel_for(void *pool, libsplit_task_fn run, void *context,
-                                     std::size_t count) noexcept {
+                                                   std::size_t count) noexcept {
         auto &self = *static_cast<pool_call *>(pool);
 #if LIBSPLIT_HPP_THROWS
         try {
@@ -2006,7 +2006,7 @@ class split {
     const input *given_ = nullptr;
 };
 
-} // inline namespace
+} // namespace LIBSPLIT_HPP_NAME
 } // namespace libsplit
 
 #endif // LIBSPLIT_HPP

@@ -1,6 +1,5 @@
 #!/bin/sh
-# Makes a new Python environment in directory $1, with packages from PyPI: the development tools that this
-# machine lacks, at the versions of tools/requirements-dev.txt, or everything in the file $2.
+# Makes a new Python environment in directory $1, with the packages from PyPI in the file $2 if there is one.
 set -eu
 venv=$1
 requirements=${2:-}
@@ -8,9 +7,6 @@ requirements=${2:-}
 fail() {
     echo "error: $*" >&2
     exit 1
-}
-have() {
-    command -v "$1" >/dev/null 2>&1
 }
 
 python3 -c 'import sys; sys.exit(sys.version_info < (3, 10))' ||
@@ -22,12 +18,4 @@ if [ "$requirements" ]; then
     echo "==> from PyPI into $venv: the packages in $requirements"
     "$venv/bin/python" -m pip install --quiet --disable-pip-version-check \
         --requirement "$requirements" || fail "pip could not install them: is there a network?"
-    exit
 fi
-
-set -- numpy pillow safetensors tqdm
-echo 'cmake_minimum_required(VERSION 3.22)' | cmake -P /dev/stdin 2>/dev/null ||
-    set -- "$@" cmake ninja
-have pkg-config || set -- "$@" pkgconf
-
-tools/pip.sh "$venv" "$@"

@@ -1,10 +1,11 @@
-// mixed.cpp - files with exceptions and files without, as in one program with libraries of both kinds
+// mixed.cpp - files with exceptions and files without, as in one program with libraries of both
+// kinds
 //
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// This file is compiled twice, with -fno-exceptions and without, and linked into one program, in which
-// both halves use libsplit.hpp with the same types. If the linker took one's classes for the other's,
-// they would overwrite memory.
+// This file is compiled twice, with -fno-exceptions and without, and linked into one program, in
+// which both halves use libsplit.hpp with the same types. If the linker took one's classes for the
+// other's, they would overwrite memory.
 #include <libsplit.hpp>
 
 #include <cstddef>

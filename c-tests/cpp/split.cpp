@@ -454,6 +454,8 @@ void words() {
     const auto numbers = counting(28);
     const input full(numbers, {7, 4});
     CHECK(says(split::onnx(18).parts(7).try_copy(full, {one}).error(), "{} where unwanted"));
+    CHECK(
+        says(split::onnx(18).parts(2).try_copy(full, {{}, {}}).error(), "give one of them memory"));
     CHECK(says(split::onnx(18).parts(1).try_view(input(numbers.data(), {7, 4}).bytes(7)).error(),
                "input.bytes() is 7"));
     CHECK(says(libsplit::plan().try_copy(numbers.data(), {nullptr}).error(), "plan is nullptr"));

@@ -193,6 +193,10 @@ pub struct Join {
     /// A directory made by 'libsplit shard', or the checkpoint of every rank together with --plan
     #[arg(required = true)]
     pub shards: Vec<PathBuf>,
+    /// The ranks are given in their order, whatever their names are; for shards that do not say which
+    /// rank they are
+    #[arg(long)]
+    pub in_order: bool,
     /// Reshard for this number of ranks instead of joining
     #[arg(long, value_name = "N", value_parser = value_parser!(u16).range(1..))]
     pub tp: Option<u16>,
@@ -251,7 +255,8 @@ pub struct Info {
 
 fn name_and_number(text: &str) -> Result<(String, Number), String> {
     let (name, numbers) = text.split_once('=').ok_or("expected NAME=N")?;
-    let number = |text: &str| text.parse().map_err(|_| format!("{text:?} is not a whole number"));
+    let number =
+        |text: &str| text.parse::<i64>().map_err(|_| format!("{text:?} is not a whole number"));
     let numbers = numbers.split(',').map(number).collect::<Result<Vec<_>, _>>()?;
     let number = if let [one] = numbers[..] { Number::One(one) } else { Number::List(numbers) };
     Ok((name.into(), number))

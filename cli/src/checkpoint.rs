@@ -1,11 +1,11 @@
 //! A checkpoint on disk: one safetensors file, or a set of them that an index lists.
 
 use crate::failure::{failure, invalid, Kind};
-use anyhow::{Context, Result};
+use anyhow::{Context, Error, Result};
 use libsplit_formats::safetensors::{text_length, Header, Tensor};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fs::{self, File, Metadata};
 use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::fs::MetadataExt;
@@ -21,6 +21,16 @@ pub struct ModelFile {
     pub header: Header,
     /// The header as the file spells it.
     pub text: String,
+    /// Tensors of the file that the index does not give to it, left by an earlier save, say: they are not
+    /// the model's.
+    pub unlisted: HashSet<String>,
+}
+
+impl ModelFile {
+    /// Whether the model has this tensor of the file.
+    pub fn lists(&self, tensor: &Tensor) -> bool {
+        !self.unlisted.contains(&tensor.name)
+    }
 }
 
 /// The file that says which tensor is in which of the others.
@@ -37,19 +47,36 @@ pub struct Model {
 }
 
 impl Model {
-    /// All tensors, in the order of files and bytes.
-    pub fn tensors(&self) -> impl Iterator<Item = &Tensor> {
-        self.files.iter().flat_map(|file| &file.header.tensors)
+    /// A model of these files, of which the index says what belongs to it.
+    pub fn new(mut files: Vec<ModelFile>, index: Option<Index>) -> Result<Self> {
+        if let Some(index) = &index {
+            let listed = weight_map(&index.text)?;
+            for file in &mut files {
+                let names = file.header.tensors.iter().map(|tensor| &tensor.name);
+                let is_listed =
+                    |name: &str| listed.get(&file.name).is_some_and(|listed| listed.contains(name));
+                file.unlisted = names.filter(|name| !is_listed(name)).cloned().collect();
+            }
+        }
+        Ok(Self { files, index })
     }
 
-    /// Their shapes by name.
-    pub fn shapes(&self) -> HashMap<&str, &[u64]> {
-        self.tensors().map(|tensor| (tensor.name.as_str(), tensor.shape.as_slice())).collect()
+    /// All tensors of the files, in their order, and whether the model has them.
+    pub fn tensors(&self) -> impl Iterator<Item = (&Tensor, bool)> {
+        self.files
+            .iter()
+            .flat_map(|file| file.header.tensors.iter().map(|tensor| (tensor, file.lists(tensor))))
+    }
+
+    /// The model's tensors by name.
+    pub fn by_name(&self) -> HashMap<&str, &Tensor> {
+        let listed = self.tensors().filter(|(_, is_listed)| *is_listed);
+        listed.map(|(tensor, _)| (tensor.name.as_str(), tensor)).collect()
     }
 
     /// Bytes of all tensors.
     pub fn bytes(&self) -> u64 {
-        self.tensors().map(|tensor| tensor.end - tensor.begin).sum()
+        self.tensors().map(|(tensor, _)| tensor.end - tensor.begin).sum()
     }
 }
 
@@ -60,22 +87,16 @@ pub struct Source {
     stamp: Stamp,
 }
 
+/// By what a change is noticed. The number of a file is not part of it: on some mounts it changes by itself.
 #[derive(PartialEq, Eq, Clone, Copy)]
 struct Stamp {
-    device: u64,
-    inode: u64,
     bytes: u64,
     modified: Option<SystemTime>,
 }
 
 impl Stamp {
     fn of(metadata: &Metadata) -> Self {
-        Self {
-            device: metadata.dev(),
-            inode: metadata.ino(),
-            bytes: metadata.len(),
-            modified: metadata.modified().ok(),
-        }
+        Self { bytes: metadata.len(), modified: metadata.modified().ok() }
     }
 }
 
@@ -105,12 +126,22 @@ impl Source {
 
     /// Whether it is the same file as another.
     pub fn is_same(&self, other: &Self) -> bool {
-        (self.stamp.device, self.stamp.inode) == (other.stamp.device, other.stamp.inode)
+        self.is_at(&other.path)
     }
 
-    /// Whether a path leads to this file.
-    pub fn is_at(&self, metadata: &Metadata) -> bool {
-        (metadata.dev(), metadata.ino()) == (self.stamp.device, self.stamp.inode)
+    /// Whether a path leads to this file. Some mounts give all files one number, so numbers count only for a
+    /// file with several names.
+    pub fn is_at(&self, path: &Path) -> bool {
+        if let (Ok(one), Ok(other)) = (self.path.canonicalize(), path.canonicalize()) {
+            if one == other {
+                return true;
+            }
+        }
+        let (Ok(one), Ok(other)) = (fs::metadata(&self.path), fs::metadata(path)) else {
+            return false;
+        };
+        let number = |it: &Metadata| (it.nlink() > 1).then(|| (it.dev(), it.ino()));
+        number(&one).is_some() && number(&one) == number(&other)
     }
 }
 
@@ -135,25 +166,27 @@ impl Checkpoint {
         };
         if !name.ends_with(".json") {
             let (file, source) = open_file(path)?;
-            let model = Model { files: vec![file], index: None };
+            let model = Model::new(vec![file], None)?;
             return Ok(Self { model, sources: vec![source], directory });
         }
         let text = read_text(path).with_context(|| path.display().to_string())?;
         let parts = parts_of(&text, &directory).with_context(|| path.display().to_string())?;
         let (files, sources) = parts.into_iter().unzip();
         let index = Some(Index { name: name.into(), text });
-        Ok(Self { model: Model { files, index }, sources, directory })
+        Ok(Self { model: Model::new(files, index)?, sources, directory })
     }
 }
 
+/// No config and no index is larger.
+pub const LARGEST_TEXT_BYTES: u64 = 256 << 20;
+
 /// Reads a file of text: a config or an index. A pipe would never end.
 pub fn read_text(path: &Path) -> std::io::Result<String> {
-    const LARGEST_BYTES: u64 = 256 << 20;
     let metadata = fs::metadata(path)?;
     if !metadata.is_file() {
         return Err(std::io::Error::other("not a file"));
     }
-    if metadata.len() > LARGEST_BYTES {
+    if metadata.len() > LARGEST_TEXT_BYTES {
         return Err(std::io::Error::other("larger than 256 MiB, which no config or index is"));
     }
     fs::read_to_string(path)
@@ -169,7 +202,7 @@ pub fn open_file(path: &Path) -> Result<(ModelFile, Source)> {
         let metadata = file.metadata()?;
         let bytes = metadata.len();
         let mut begin = Vec::new();
-        (&file).take(64).read_to_end(&mut begin)?;
+        (&file).take(128).read_to_end(&mut begin)?;
         // A header may begin with any length, but its text with nothing else than a brace.
         if let Some(what) = what_it_is(&begin).filter(|_| begin.get(8) != Some(&b'{')) {
             invalid!("{what}");
@@ -188,14 +221,19 @@ pub fn open_file(path: &Path) -> Result<(ModelFile, Source)> {
         };
         let source =
             Source { path: path.into(), data_begin: 8 + length, stamp: Stamp::of(&metadata) };
-        Ok((ModelFile { name: name.into(), header, text }, source))
+        let unlisted = HashSet::new();
+        Ok((ModelFile { name: name.into(), header, text, unlisted }, source))
     };
     read().with_context(|| path.display().to_string())
 }
 
 /// What a file is that is often taken for a safetensors file, and what helps.
 pub fn what_it_is(begin: &[u8]) -> Option<&'static str> {
-    const KINDS: [(&[u8], &str); 9] = [
+    const KINDS: [(&[u8], &str); 10] = [
+        (
+            b"\xef\xbb\xbf",
+            "it begins with a byte order mark, which JSON does not have: save it as UTF-8 without one",
+        ),
         (
             b"version https://git-lfs",
             "a Git LFS pointer, not the file itself: fetch that with 'git lfs pull'",
@@ -217,6 +255,12 @@ pub fn what_it_is(begin: &[u8]) -> Option<&'static str> {
         (b"<!", "an HTML page, so the download failed: download the file again"),
         (b"<html", "an HTML page, so the download failed: download the file again"),
     ];
+    let is_archive = begin.starts_with(b"PK\x03\x04");
+    if is_archive && begin.windows(4).any(|name| name == b".npy") {
+        return Some(
+            "an .npz archive of NumPy arrays: unzip it; 'libsplit npy' splits the .npy files in it",
+        );
+    }
     KINDS.iter().find(|(bytes, _)| begin.starts_with(bytes)).map(|(_, what)| *what)
 }
 
@@ -235,6 +279,15 @@ fn only_checkpoint(directory: &Path) -> Result<PathBuf> {
     }
     names.sort();
     let ending = |end: &str| names.iter().filter(|name| name.ends_with(end)).collect::<Vec<_>>();
+    if let [index] = ending(INDEX)[..] {
+        let single = format!("{}.safetensors", index.trim_end_matches(INDEX));
+        if names.contains(&single) && !is_listed(&directory.join(index), &single)? {
+            invalid!(
+                "{}: it has both {single} and {index}, which does not list it: name the one you mean",
+                directory.display()
+            );
+        }
+    }
     for found in [ending(INDEX), ending(".safetensors")] {
         match found.as_slice() {
             [] => {}
@@ -266,9 +319,14 @@ fn only_checkpoint(directory: &Path) -> Result<PathBuf> {
     Err(failure(Kind::Invalid, message))
 }
 
-/// The files of an index. It decides which file a tensor is taken from; what else is in the files
-/// is treated alike.
-fn parts_of(index: &str, directory: &Path) -> Result<Vec<(ModelFile, Source)>> {
+/// Whether an index lists a file.
+fn is_listed(index: &Path, file: &str) -> Result<bool> {
+    let listed = || Ok::<_, Error>(weight_map(&read_text(index)?)?.contains_key(file));
+    listed().with_context(|| index.display().to_string())
+}
+
+/// The tensors of each file, by the text of an index.
+fn weight_map(index: &str) -> Result<BTreeMap<String, BTreeSet<String>>> {
     if let Some(what) = what_it_is(index.as_bytes()) {
         invalid!("{what}");
     }
@@ -279,10 +337,12 @@ fn parts_of(index: &str, directory: &Path) -> Result<Vec<(ModelFile, Source)>> {
     let Some(map) = json.get("weight_map").and_then(Value::as_object) else {
         invalid!("not an index of safetensors files: it has no weight_map");
     };
-    let mut listed: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    let mut listed: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for (tensor, file) in map {
         match file.as_str() {
-            Some(file) if is_plain(file) => listed.entry(file).or_default().insert(tensor),
+            Some(file) if is_plain(file) => {
+                listed.entry(file.into()).or_default().insert(tensor.clone())
+            }
             _ => {
                 invalid!(
                     "weight_map: {tensor} is in {file}, which does not name a file in the same \
@@ -291,9 +351,14 @@ fn parts_of(index: &str, directory: &Path) -> Result<Vec<(ModelFile, Source)>> {
             }
         };
     }
+    Ok(listed)
+}
+
+/// The files of an index. It decides which file a tensor is taken from.
+fn parts_of(index: &str, directory: &Path) -> Result<Vec<(ModelFile, Source)>> {
     let mut parts = Vec::new();
-    for (file, tensors) in &mut listed {
-        let part = open_file(&directory.join(file))?;
+    for (file, mut tensors) in weight_map(index)? {
+        let part = open_file(&directory.join(&file))?;
         for tensor in &part.0.header.tensors {
             tensors.remove(tensor.name.as_str());
         }

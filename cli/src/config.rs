@@ -8,12 +8,32 @@ use serde_json::Value;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// A number or a list of them, as config.json has it.
+/// A whole number or a list of them, as config.json has it. Below 0 they mean something in few places.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Number {
-    One(u64),
-    List(Vec<u64>),
+    One(i64),
+    List(Vec<i64>),
+}
+
+impl Number {
+    /// Of JSON, if it is one: 2.0 is 2.
+    fn of(value: &Value) -> Option<Self> {
+        match value {
+            Value::Array(values) => {
+                Some(Self::List(values.iter().map(whole).collect::<Option<_>>()?))
+            }
+            value => whole(value).map(Self::One),
+        }
+    }
+}
+
+/// A whole number, which a floating-point number may be, too.
+fn whole(value: &Value) -> Option<i64> {
+    const EXACT: f64 = 9_007_199_254_740_992.0; // 2^53
+    let float = value.as_f64().filter(|it| it.fract() == 0.0 && it.abs() <= EXACT);
+    #[allow(clippy::cast_possible_truncation)] // it is whole, and small enough
+    value.as_i64().or_else(|| if value.is_f64() { float.map(|it| it as i64) } else { None })
 }
 
 /// What a directory says of its model; empty where there is no config.json.
@@ -69,6 +89,15 @@ impl Config {
         places.filter_map(|place| place.get(name)).find(|value| !value.is_null())
     }
 
+    /// A value that is there is of the kind that is needed, or an error.
+    fn is<T>(&self, name: &str, value: &Value, found: Option<T>, kind: &str) -> Result<T> {
+        let Some(found) = found else {
+            let path = self.path.as_deref().unwrap_or(Path::new("config.json"));
+            invalid!("{}: {name} is {value}, which is not {kind}: correct it", path.display());
+        };
+        Ok(found)
+    }
+
     /// What compressed-tensors says of the weights of each group of modules.
     fn weight_groups(&self) -> impl Iterator<Item = &Value> {
         let groups = self.quantization.get("config_groups").and_then(Value::as_object);
@@ -76,73 +105,115 @@ impl Config {
     }
 
     /// A text by its name.
-    pub fn text(&self, name: &str) -> Option<String> {
-        self.get(name)?.as_str().map(str::to_owned)
+    pub fn text(&self, name: &str) -> Result<Option<String>> {
+        let text =
+            |value: &Value| self.is(name, value, value.as_str().map(str::to_owned), "a text");
+        self.get(name).map(text).transpose()
+    }
+
+    /// True or false, by its name.
+    fn flag(&self, name: &str, default: bool) -> Result<bool> {
+        let flag = |value: &Value| self.is(name, value, value.as_bool(), "true or false");
+        self.get(name).map_or(Ok(default), flag)
     }
 
     /// A number, or a list of them, by its name.
-    pub fn number(&self, name: &str) -> Option<Number> {
+    pub fn number(&self, name: &str) -> Result<Option<Number>> {
         match name {
             "falcon_kv_heads" => self.falcon_kv_heads(),
+            "deepseek_qk_head_dim" => self.sum(["qk_nope_head_dim", "qk_rope_head_dim"]),
+            "deepseek_kv_head_dim" => self.sum(["qk_nope_head_dim", "v_head_dim"]),
             "num_key_value_heads" if self.get(name).is_none() => self.default_kv_heads(),
-            _ => serde_json::from_value(self.get(name)?.clone()).ok(),
+            _ => {
+                let number = |value: &Value| {
+                    let kind = format!("a whole number (--set {name}=N gives another)");
+                    self.is(name, value, Number::of(value), &kind)
+                };
+                self.get(name).map(number).transpose()
+            }
         }
+    }
+
+    /// The sum of numbers, if all are known.
+    fn sum(&self, names: [&str; 2]) -> Result<Option<Number>> {
+        Ok(match [self.number(names[0])?, self.number(names[1])?] {
+            [Some(Number::One(one)), Some(Number::One(other))] => {
+                one.checked_add(other).map(Number::One)
+            }
+            _ => None,
+        })
     }
 
     /// Only these models have a key for each query where config.json does not say how many there are.
     /// In others the number has a default that is not in the file.
-    fn default_kv_heads(&self) -> Option<Number> {
+    fn default_kv_heads(&self) -> Result<Option<Number>> {
         let model = self.text("model_type")?;
-        let has_all = ["llama", "granite", "phi3"].contains(&model.as_str());
-        has_all.then(|| self.number("num_attention_heads")).flatten()
+        match model.as_deref() {
+            Some("llama" | "granite" | "phi3") => self.number("num_attention_heads"),
+            _ => Ok(None),
+        }
     }
 
     /// Falcon's `num_kv_heads` counts only in its newer architecture.
-    fn falcon_kv_heads(&self) -> Option<Number> {
-        let is =
-            |name: &str, default: bool| self.get(name).and_then(Value::as_bool).unwrap_or(default);
-        let heads = || self.number("num_attention_heads").or_else(|| self.number("n_head"));
-        if is("new_decoder_architecture", false) {
-            return self.number("num_kv_heads").or_else(|| self.number("n_head_kv")).or_else(heads);
+    fn falcon_kv_heads(&self) -> Result<Option<Number>> {
+        let first = |names: [&str; 2]| match self.number(names[0])? {
+            None => self.number(names[1]),
+            found => Ok(found),
+        };
+        let heads = first(["num_attention_heads", "n_head"])?;
+        if self.flag("new_decoder_architecture", false)? {
+            return Ok(first(["num_kv_heads", "n_head_kv"])?.or(heads));
         }
-        if is("multi_query", true) {
-            return heads().map(|_| Number::One(1));
+        if self.flag("multi_query", true)? {
+            return Ok(heads.map(|_| Number::One(1)));
         }
-        heads()
+        Ok(heads)
     }
 
     /// The name of the quantization. It says more than the method where that alone does not tell how
     /// the tensors lie.
-    pub fn quantization(&self) -> Option<String> {
+    pub fn quantization(&self) -> Result<Option<String>> {
         if self.quantization.is_null() {
-            return None;
+            return Ok(None);
         }
-        let text = |key: &str| self.quantization.get(key).and_then(Value::as_str);
-        let Some(method) = text("quant_method") else { return Some("an unnamed method".into()) };
+        let object = self.quantization.as_object();
+        self.is("quantization_config", &self.quantization, object, "an object")?;
+        let given = |key: &str| self.quantization.get(key).filter(|value| !value.is_null());
+        let text = |key: &str| {
+            let text = |value| self.is(key, value, Value::as_str(value), "a text");
+            given(key).map(text).transpose()
+        };
+        let Some(method) = text("quant_method")? else {
+            return Ok(Some("an unnamed method".into()));
+        };
         let method = method.to_lowercase();
-        let bits = ["bits", "w_bit"].iter().find_map(|key| self.quantization.get(key)?.as_u64());
-        let bits = bits.unwrap_or(4);
+        let bits = ["bits", "w_bit"].into_iter().find_map(|key| Some((key, given(key)?)));
+        let bits = bits.map(|(key, value)| self.is(key, value, whole(value), "a whole number"));
+        let bits = bits.transpose()?.unwrap_or(4);
         let unusual = match method.as_str() {
             // 3 bits cross the words that they are packed in.
             "gptq" if ![2, 4, 8].contains(&bits) => Some(format!("{bits}-bit")),
-            "gptq" => text("checkpoint_format")
+            "gptq" => text("checkpoint_format")?
                 .filter(|form| !form.starts_with("gptq"))
                 .map(str::to_owned),
             "awq" if bits != 4 => Some(format!("{bits}-bit")),
-            "awq" => text("version").map(str::to_lowercase).filter(|version| version != "gemm"),
+            "awq" => text("version")?.map(str::to_lowercase).filter(|version| version != "gemm"),
             "compressed-tensors" => {
                 let whole = ["float-quantized", "int-quantized", "naive-quantized"];
-                let format = text("format").filter(|format| !whole.contains(format));
+                let format = text("format")?.filter(|format| !whole.contains(format));
                 format.or_else(|| self.blocks()).map(str::to_owned)
             }
             _ => None,
         };
-        Some(unusual.map_or(method.clone(), |unusual| format!("{method}-{unusual}")))
+        Ok(Some(unusual.map_or(method.clone(), |unusual| format!("{method}-{unusual}"))))
     }
 
     /// How compressed-tensors lays out scales that are neither for a whole weight nor for an output.
     fn blocks(&self) -> Option<&'static str> {
         let layout = |weights: &Value| match weights.get("strategy").and_then(Value::as_str) {
+            None if weights.get("strategy").is_some_and(|it| !it.is_null()) => {
+                (Some("group"), None)
+            }
             None | Some("tensor" | "channel") => (None, None),
             Some("block") => (Some("block"), weights.get("block_structure").cloned()),
             Some(_) => (Some("group"), None),
@@ -173,7 +244,8 @@ fn read(path: &Path) -> Result<Value> {
     }
 }
 
-/// Python writes NaN, Infinity and -Infinity, which JSON does not have: they become null.
+/// Python writes NaN, Infinity and -Infinity, which JSON does not have: they become texts, so that nobody
+/// takes them for numbers.
 fn without_infinities(text: &str) -> String {
     let mut parts = Vec::new();
     let (mut is_string, mut is_escaped, mut begin) = (false, false, 0);
@@ -187,9 +259,8 @@ fn without_infinities(text: &str) -> String {
     }
     parts.push((is_string, &text[begin..]));
     let outside = |part: &str| {
-        ["-Infinity", "Infinity", "NaN"]
-            .iter()
-            .fold(part.to_owned(), |text, word| text.replace(word, "null"))
+        let quoted = part.replace("NaN", "\"NaN\"").replace("Infinity", "\"Infinity\"");
+        quoted.replace("-\"Infinity\"", "\"-Infinity\"")
     };
     parts
         .iter()
@@ -210,7 +281,7 @@ mod tests {
     #[test]
     fn what_python_writes_becomes_json() {
         let text = r#"{"NaN": "a \" Infinity", "b": [NaN, -Infinity, Infinity, 1]}"#;
-        let expected = r#"{"NaN": "a \" Infinity", "b": [null, null, null, 1]}"#;
+        let expected = r#"{"NaN": "a \" Infinity", "b": ["NaN", "-Infinity", "Infinity", 1]}"#;
         assert_eq!(without_infinities(text), expected);
     }
 
@@ -218,11 +289,11 @@ mod tests {
     fn the_text_models_numbers_come_first() {
         let config = config(json!({"text_config": {"heads": 4}, "heads": 16, "other": 3,
             "quantization_config": {"group_size": 128, "weight_block_size": [128, 64]}}));
-        assert_eq!(config.number("heads"), Some(Number::One(4)));
-        assert_eq!(config.number("other"), Some(Number::One(3)));
-        assert_eq!(config.number("group_size"), Some(Number::One(128)));
-        assert_eq!(config.number("weight_block_size"), Some(Number::List(vec![128, 64])));
-        assert_eq!(config.number("none"), None);
+        assert_eq!(config.number("heads").unwrap(), Some(Number::One(4)));
+        assert_eq!(config.number("other").unwrap(), Some(Number::One(3)));
+        assert_eq!(config.number("group_size").unwrap(), Some(Number::One(128)));
+        assert_eq!(config.number("weight_block_size").unwrap(), Some(Number::List(vec![128, 64])));
+        assert_eq!(config.number("none").unwrap(), None);
     }
 
     #[test]
@@ -241,9 +312,12 @@ mod tests {
             (json!({"quant_method": "awq", "w_bit": 8}), "awq-8-bit"),
             (json!({"bits": 4}), "an unnamed method"),
         ] {
-            assert_eq!(config(json!({"quantization_config": json})).quantization().unwrap(), name);
+            assert_eq!(
+                config(json!({"quantization_config": json})).quantization().unwrap().unwrap(),
+                name
+            );
         }
-        assert_eq!(config(json!({})).quantization(), None);
+        assert_eq!(config(json!({})).quantization().unwrap(), None);
     }
 
     #[test]
@@ -252,6 +326,7 @@ mod tests {
             config(json!({"quantization_config": {"quant_method": "compressed-tensors",
                 "format": "float-quantized", "config_groups": groups}}))
             .quantization()
+            .unwrap()
             .unwrap()
         };
         let block = json!({"weights": {"strategy": "block", "block_structure": [128, 128]}});
@@ -269,7 +344,7 @@ mod tests {
 
     #[test]
     fn key_heads_are_never_guessed() {
-        let heads = |json| config(json).number("num_key_value_heads");
+        let heads = |json| config(json).number("num_key_value_heads").unwrap();
         for (model, expected) in
             [("llama", Some(Number::One(8))), ("mistral", None), ("gemma3_text", None)]
         {
@@ -286,7 +361,7 @@ mod tests {
 
     #[test]
     fn heads_of_falcon() {
-        let heads = |json| config(json).number("falcon_kv_heads");
+        let heads = |json| config(json).number("falcon_kv_heads").unwrap();
         let base = json!({"num_attention_heads": 8, "num_kv_heads": 4});
         assert_eq!(heads(base.clone()), Some(Number::One(1)));
         let with = |key: &str, value: bool| {

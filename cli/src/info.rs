@@ -2,10 +2,11 @@
 
 use crate::args::Info;
 use crate::checkpoint::Checkpoint;
-use crate::report::{bytes_text, many, print, print_json};
+use crate::report::{bytes_text, many, path_text, print, print_json, shown};
 use crate::shards::{rank_name, Manifest};
 use anyhow::{Context, Result};
 use libsplit_formats::npy::{tuple, Header};
+use libsplit_formats::safetensors::Tensor;
 use memmap2::Mmap;
 use serde_json::{json, Value};
 use std::fmt::Write;
@@ -37,10 +38,11 @@ pub fn info(args: &Info) -> Result<()> {
         for (key, value) in part.header.metadata.iter().flatten() {
             writeln!(text, "  {key} = {value:?}")?;
         }
-        let longest = part.header.tensors.iter().map(|tensor| tensor.name.chars().count()).max();
+        let length = |tensor: &Tensor| shown(&tensor.name).chars().count();
+        let longest = part.header.tensors.iter().map(length).max();
         let width = longest.unwrap_or_default().min(WIDEST);
         for tensor in &part.header.tensors {
-            let (name, dtype, shape) = (&tensor.name, tensor.dtype.name, &tensor.shape);
+            let (name, dtype, shape) = (shown(&tensor.name), tensor.dtype.name, &tensor.shape);
             let bytes = bytes_text(tensor.end - tensor.begin);
             writeln!(text, "  {name:width$}  {dtype} {shape:?}  {bytes}")?;
         }
@@ -65,7 +67,7 @@ fn json_of(checkpoint: &Checkpoint) -> Value {
             metadata.iter().map(|(key, value)| (key.clone(), value.clone().into())).collect()
         });
         json!({
-            "path": source.path,
+            "path": path_text(&source.path),
             "metadata": metadata.map(Value::Object),
             "tensors": tensors.collect::<Vec<_>>(),
         })

@@ -4,19 +4,20 @@ use crate::args::Writing;
 use crate::checkpoint::{ModelFile, Source};
 use crate::failure::{failure, invalid, usage, Kind};
 use crate::order::Mark;
-use crate::plan::{place, Given, Place, Placed};
+use crate::plan::{place, Place, Placed};
 use crate::progress::Progress;
-use crate::report::warn;
+use crate::report::{shown, warn};
 use crate::shards::{
-    fingerprint, index_text, lay_out, model_of, rank_name, Checksums, Manifest, RankFile, Shards,
-    WholeFile, VERSION,
+    bytes_of, fingerprint, index_text, lay_out, model_of, rank_name, Checksums, Manifest, RankFile,
+    Shards, Totals, WholeFile, FORMAT, VERSION,
 };
+use crate::signals;
 use crate::staging::{check_directory, check_names, create, parent, Room, Staging, MANIFEST};
 use crate::told::Told;
 use crate::transfer::{End, Mover, Side, Whole};
 use anyhow::{Context, Error, Result};
-use libsplit_formats::safetensors::{Header, Tensor};
-use std::collections::HashSet;
+use libsplit_formats::safetensors::{Header, Tensor, LONGEST};
+use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{BufWriter, Write as _};
@@ -24,6 +25,9 @@ use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
+
+/// More than a mark adds to a header.
+const MARK_BYTES: u64 = 512;
 
 /// What is to be made of shards.
 pub struct Job<'a> {
@@ -36,6 +40,8 @@ pub struct Job<'a> {
     pub allow_unmatched: bool,
     /// Names of small files that are copied along.
     pub copied: Vec<String>,
+    /// Names of other files that lie beside them, to be named.
+    pub left: Vec<String>,
     pub chunk: u64,
     pub threads: usize,
     pub writing: &'a Writing,
@@ -51,7 +57,7 @@ pub struct Done {
 
 impl Job<'_> {
     pub fn run(&self, shards: &Shards) -> Result<()> {
-        let given = Given { values: &shards.values, config: &shards.config };
+        let given = shards.given();
         let placed =
             self.tp.map(|tp| place(&shards.plan, &shards.model, tp, &given)).transpose()?;
         let warnings = match placed.as_ref().or(shards.placed.as_ref()) {
@@ -65,12 +71,43 @@ impl Job<'_> {
                 warn(warning);
             }
         }
+        self.check_copies(shards, placed.as_ref())?;
         let done = match (self.output, &placed) {
             (Some(output), Some(placed)) => self.write_ranks(shards, placed, output)?,
             (Some(output), None) => self.write_whole(shards, output)?,
             (None, _) => Done::default(), // a dry run
         };
         Told { job: self, shards, placed: placed.as_ref(), warnings: &warnings, done: &done }.tell()
+    }
+
+    /// Checks, before anything is written, that every tensor can be copied, and every header read again.
+    fn check_copies(&self, shards: &Shards, placed: Option<&Placed>) -> Result<()> {
+        for (index, file) in shards.model.files.iter().enumerate() {
+            let from = shards.placed.as_ref().map(|placed| placed.tensors[index].as_slice());
+            let to = placed.map(|placed| placed.tensors[index].as_slice());
+            for (at, tensor) in file.header.tensors.iter().enumerate() {
+                signals::check()?;
+                let (from, to) = (place_of(from, at), place_of(to, at));
+                let whole = Whole { dtype: tensor.dtype, shape: &tensor.shape };
+                whole.check([from.cut(), to.cut()]).with_context(|| {
+                    format!("tensor {}, shape {:?}", shown(&tensor.name), tensor.shape)
+                })?;
+            }
+            let Some((to, ranks)) = to.zip(placed.map(|placed| placed.tp)) else { continue };
+            // Few headers come near the limit.
+            if file.header.longest_bytes() + MARK_BYTES > LONGEST {
+                for rank in 0..ranks {
+                    let mut header = header_of(file, to, rank)?;
+                    Mark::new(rank, ranks, "0".repeat(16)).add(&mut header);
+                    bytes_of(&header, &file.name)?;
+                }
+            }
+        }
+        for name in &self.copied {
+            let path = shards.directory.join(name);
+            File::open(&path).with_context(|| path.display().to_string())?;
+        }
+        Ok(())
     }
 
     fn write_ranks(&self, shards: &Shards, placed: &Placed, output: &Path) -> Result<Done> {
@@ -93,19 +130,14 @@ impl Job<'_> {
             let name = PathBuf::from(rank_name(rank));
             let directory = staging.path().join(&name);
             fs::create_dir(&directory).with_context(|| output.display().to_string())?;
-            let (plan, model) = (plan.clone(), "0".repeat(16));
-            let mark = Mark { rank, ranks: placed.tp, plan, model };
+            let mark = Mark::new(rank, placed.tp, plan.clone());
             let mut files = Vec::new();
             for (file, places) in shards.model.files.iter().zip(&placed.tensors) {
+                signals::check()?;
                 let mut header = header_of(file, places, rank)?;
                 mark.add(&mut header);
-                files.push(Made::new(
-                    name.join(&file.name),
-                    &header,
-                    &header.to_bytes(),
-                    &staging,
-                    output,
-                )?);
+                let bytes = bytes_of(&header, &file.name)?;
+                files.push(Made::new(name.join(&file.name), &header, &bytes, &staging, output)?);
             }
             made.push(files);
             if let Some(index) = &shards.model.index {
@@ -122,7 +154,9 @@ impl Job<'_> {
             xxh3: xxh3.clone(),
         });
         let mut manifest = Manifest {
+            format: FORMAT.into(),
             version: VERSION,
+            written_by: format!("libsplit {}", env!("CARGO_PKG_VERSION")),
             tp: placed.tp,
             plan: shards.plan.text.clone(),
             quantization: shards.quantization.clone(),
@@ -164,8 +198,7 @@ impl Job<'_> {
         names.extend(shards.model.index.as_ref().map(|index| OsString::from(&index.name)));
         check_names(directory, &names, self.writing.force)?;
         for path in names.iter().map(|name| directory.join(name)) {
-            let Ok(metadata) = fs::metadata(&path) else { continue };
-            if shards.sources().any(|source| source.is_at(&metadata)) {
+            if path.exists() && shards.sources().any(|source| source.is_at(&path)) {
                 return Err(is_input(&path, &path));
             }
         }
@@ -350,11 +383,14 @@ fn header_of(file: &ModelFile, places: &[(Option<usize>, Place)], rank: usize) -
 
 /// The index of a rank: of the tensors that it has.
 fn rank_index(shards: &Shards, placed: &Placed, rank: usize, text: &str) -> Result<String> {
-    let tensors = shards.model.tensors().zip(placed.tensors.iter().flatten());
-    let lacking =
-        tensors.filter(|(_, (_, place))| matches!(place, Place::Rank(only) if *only != rank));
-    let lacking: HashSet<_> = lacking.map(|(tensor, _)| tensor.name.as_str()).collect();
-    index_text(text, placed.rank_bytes[rank], |name| !lacking.contains(name))
+    let listed = shards.model.tensors().zip(placed.tensors.iter().flatten());
+    let listed = listed.filter(|((_, is_listed), _)| *is_listed);
+    let shapes = listed
+        .map(|((tensor, _), (_, place))| (tensor.name.as_str(), place.shape(rank, &tensor.shape)));
+    let shapes: HashMap<_, _> = shapes.collect();
+    let whole = Totals::of(&shards.model, |tensor| Some(tensor.shape.clone()));
+    let here = Totals::of(&shards.model, |tensor| shapes.get(tensor.name.as_str()).cloned()?);
+    index_text(text, &whole, &here, |name| shapes.get(name).is_some_and(Option::is_some))
 }
 
 /// A file that tensors are written to, one after the other.
@@ -446,7 +482,7 @@ impl Work<'_> {
         let whole = Whole { dtype: tensor.dtype, shape: &tensor.shape };
         let from = Side { ends: sources, cut: from.cut() };
         let to = Side { ends: sinks, cut: to.cut() };
-        let in_context = || format!("tensor {}", tensor.name);
+        let in_context = || format!("tensor {}", shown(&tensor.name));
         let checksum = mover.copy(&whole, &from, &to).with_context(in_context)?;
         let checksum = format!("{checksum:016x}");
         let expected = self.expected.map(|expected| expected.get(&tensor.name));

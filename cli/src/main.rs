@@ -47,9 +47,12 @@ fn allow_open_files() {
 }
 
 fn main() -> ExitCode {
-    signals::handle();
-    allow_open_files();
     let is_json = std::env::args_os().any(|argument| argument == "--json");
+    signals::handle(move || {
+        staging::abandon();
+        report::error(&signals::stopped(), is_json);
+    });
+    allow_open_files();
     let command = match Cli::try_parse() {
         Ok(cli) => cli.command,
         Err(error) if is_json && error.use_stderr() => {
@@ -69,7 +72,7 @@ fn main() -> ExitCode {
         Command::Completion { shell } => pages::completion(shell),
         Command::Man { directory } => pages::man(&directory),
     };
-    match done {
+    match signals::finish(done) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             report::error(&error, is_json);

@@ -2,8 +2,8 @@
 
 use crate::args::Map;
 use crate::failure::{refuse, usage};
-use crate::plan::{place, Cut, Given, Place, Segment};
-use crate::report::{kinds, print_by};
+use crate::plan::{place, Cut, Place, Segment};
+use crate::report::{kinds, print_by, shown};
 use crate::reshard::open_whole;
 use crate::shards::Shards;
 use anyhow::Result;
@@ -33,8 +33,7 @@ struct Bytes<'a> {
 pub fn map(args: &Map) -> Result<()> {
     let shards = open_whole(&args.input, &args.plan)?;
     let tp = usize::from(args.tp);
-    let given = Given { values: &shards.values, config: &shards.config };
-    let placed = place(&shards.plan, &shards.model, tp, &given)?;
+    let placed = place(&shards.plan, &shards.model, tp, &shards.given())?;
     placed.check_matched(&shards.plan, &shards.model, args.plan.allow_unmatched)?;
     let ranks = match args.rank.map(usize::from) {
         Some(rank) if rank >= tp => usage!("--rank {rank} is outside 0 to {}", tp - 1),
@@ -42,7 +41,7 @@ pub fn map(args: &Map) -> Result<()> {
         None => 0..tp,
     };
     let mut within = Vec::new();
-    for (tensor, (_, place)) in shards.model.tensors().zip(placed.tensors.iter().flatten()) {
+    for ((tensor, _), (_, place)) in shards.model.tensors().zip(placed.tensors.iter().flatten()) {
         if place.cut().is_some_and(|cut| !is_in_bytes(tensor, cut)) {
             within.push(tensor.name.as_str());
         }
@@ -59,6 +58,7 @@ pub fn map(args: &Map) -> Result<()> {
             let tensors = file.header.tensors.iter().zip(places);
             tensors
                 .enumerate()
+                .filter(|(_, (tensor, _))| file.lists(tensor))
                 .map(move |(at, (tensor, (_, place)))| (rank, index, at, tensor, place))
         })
     });
@@ -126,7 +126,7 @@ fn text<'a>(out: &mut dyn Write, parts: impl Iterator<Item = Bytes<'a>>) -> std:
         let Bytes { rank, name, dtype, shape, file, begin, rows, row, columns } = part;
         let columns: Vec<_> = columns.iter().map(|(from, to)| format!("{from}-{to}")).collect();
         let columns = columns.join(" ");
-        let name = name.escape_debug();
+        let name = shown(name);
         writeln!(
             out,
             "rank {rank}  {name}  {dtype} {shape:?}  {file} at {begin}, {rows} rows of {row}: \

@@ -7,7 +7,7 @@ use crate::args::{Npy, Op};
 use crate::checkpoint::what_it_is;
 use crate::failure::{failure, refuse, usage, Kind};
 use crate::progress::Progress;
-use crate::report::{print, print_json};
+use crate::report::{path_text, print, print_json};
 use crate::signals;
 use crate::split::{Layout, Lengths, Output, Pool, Split};
 use crate::staging::{check_names, create, Room, Staging};
@@ -21,7 +21,7 @@ use std::fmt::Write;
 use std::fs::File;
 use std::io::Read;
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
@@ -37,7 +37,7 @@ pub fn npy(args: &Npy) -> Result<()> {
     let file = open(&args.input).with_context(name)?;
     // SAFETY: sound as long as nobody changes the file meanwhile, like every mapping.
     let input = unsafe { Mmap::map(&file) }.with_context(name)?;
-    if let Some(what) = what_it_is(&input).filter(|_| !is_npy(&input)) {
+    if let Some(what) = what_it_is(&input[..input.len().min(128)]).filter(|_| !is_npy(&input)) {
         return Err(failure(Kind::Invalid, format!("not an .npy file, but {what}")))
             .with_context(name);
     }
@@ -138,8 +138,7 @@ fn open(path: &Path) -> Result<File> {
 
 fn spool(mut from: impl Read) -> Result<File> {
     let mut file = tempfile::tempfile().context("cannot create a temporary file for the input")?;
-    // As yet nothing would be left behind, and the other end may never come.
-    signals::by_default(|| std::io::copy(&mut from, &mut file))?;
+    std::io::copy(&mut from, &mut file)?;
     Ok(file)
 }
 
@@ -321,10 +320,11 @@ fn tell(
 ) -> Result<()> {
     let pieces = shapes.iter().zip(names.iter().map(|name| args.outdir.join(name)));
     if args.writing.json {
-        let piece = |(shape, path)| json!({ "path": path, "shape": shape });
+        let piece =
+            |(shape, path): (_, PathBuf)| json!({ "path": path_text(&path), "shape": shape });
         return print_json(&json!({
             "command": "npy",
-            "input": args.input,
+            "input": path_text(&args.input),
             "dtype": header.descr,
             "shape": header.shape,
             "dry_run": args.writing.dry_run,

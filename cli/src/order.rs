@@ -1,7 +1,7 @@
 //! Which rank is which: what shards say of themselves, and the order of ranks that are named one by one.
 
 use crate::checkpoint::{Checkpoint, Source};
-use crate::failure::{invalid, refuse};
+use crate::failure::{invalid, refuse, usage};
 use anyhow::{Context, Result};
 use libsplit_formats::safetensors::Header;
 use std::path::{Path, PathBuf};
@@ -22,6 +22,11 @@ pub struct Mark {
 }
 
 impl Mark {
+    /// That of a file that has just been made.
+    pub fn new(rank: usize, ranks: usize, plan: String) -> Self {
+        Self { rank, ranks, plan, model: "0".repeat(16) }
+    }
+
     /// Reads it from a header, if that has one.
     pub fn of(header: &Header) -> Result<Option<Self>> {
         let entry = |key: &str| {
@@ -127,10 +132,13 @@ impl Named {
 }
 
 /// Puts ranks in their order by what they say of themselves, or else checks that they are in the order
-/// of the numbers in their names.
-pub fn check_order(ranks: &mut [Named]) -> Result<()> {
+/// of the numbers in their names, if the user does not say that they are in order.
+pub fn check_order(ranks: &mut [Named], is_in_order: bool) -> Result<()> {
     if ranks.iter().all(|rank| rank.mark.is_none()) {
-        return check_unmarked(ranks);
+        return check_unmarked(ranks, is_in_order);
+    }
+    if is_in_order {
+        usage!("--in-order: the shards say which rank they are: leave it out");
     }
     let count = ranks.len();
     for Named { directory, mark, .. } in ranks.iter() {
@@ -164,8 +172,9 @@ pub fn check_order(ranks: &mut [Named]) -> Result<()> {
     Ok(())
 }
 
-/// Refuses ranks that do not say which they are, if their names show that they are not all in order.
-fn check_unmarked(ranks: &[Named]) -> Result<()> {
+/// Refuses ranks that do not say which they are, unless their names show that all are there and in order, or
+/// the user says so.
+fn check_unmarked(ranks: &[Named], is_in_order: bool) -> Result<()> {
     let sources: Vec<_> = ranks.iter().filter_map(|rank| rank.source.as_ref()).collect();
     if let [only] = sources.as_slice() {
         let shown = only.path.display();
@@ -178,34 +187,81 @@ fn check_unmarked(ranks: &[Named]) -> Result<()> {
             refuse!("{} is given twice: give every rank once", source.path.display());
         }
     }
+    if is_in_order {
+        return Ok(());
+    }
     check_numbers(&sources.iter().map(|source| source.path.as_path()).collect::<Vec<_>>())
 }
 
-/// Refuses paths that differ in a number which does not count up. The shell sorts rank-10 before
-/// rank-2.
+/// Refuses paths whose numbers do not give their order: one of the numbers counts up, and no other goes
+/// down. The shell sorts rank-10 before rank-2.
 fn check_numbers(paths: &[&Path]) -> Result<()> {
     let texts: Vec<_> = paths.iter().map(|path| path.to_string_lossy().into_owned()).collect();
     let runs: Vec<_> = texts.iter().map(|text| runs(text)).collect();
-    let Some(first) = runs.first() else { return Ok(()) };
-    let differs = |at: usize| runs.iter().any(|runs| runs[at] != first[at]);
-    if runs.iter().any(|other| other.len() != first.len()) {
-        return Ok(());
-    }
-    let differing: Vec<_> = (0..first.len()).filter(|at| differs(*at)).collect();
-    let [at] = differing.as_slice() else { return Ok(()) };
-    let numbers: Option<Vec<u64>> = runs.iter().map(|runs| runs[*at].parse().ok()).collect();
-    let Some(numbers) = numbers else { return Ok(()) };
-    for (index, pair) in numbers.windows(2).enumerate() {
-        if pair[1] != pair[0] + 1 {
+    for (index, pair) in runs.windows(2).enumerate() {
+        if !is_next(&runs[0], &pair[0], &pair[1]) {
             refuse!(
-                "{} comes before {}: the files do not say which rank they are, so give them in the \
-                 order of their numbers, without a gap (the shell sorts rank-10 before rank-2)",
+                "{} comes before {}: the files do not say which rank they are, and the numbers in their \
+                 names do not give this order: give all ranks in their order, and say so with --in-order \
+                 (the shell sorts rank-10 before rank-2)",
                 texts[index],
                 texts[index + 1]
             );
         }
     }
+    let Some(counting) = counting(&runs) else { return Ok(()) };
+    for (named, number) in [
+        (&runs[0], number(runs[0][counting]).and_then(|first| first.checked_sub(1))),
+        (&runs[runs.len() - 1], number(runs[runs.len() - 1][counting]).map(|last| last + 1)),
+    ] {
+        if let Some(other) = number.and_then(|number| with_number(named, counting, number)) {
+            refuse!(
+                "{other} is there, too, and not given: give all ranks, or say with --in-order that those \
+                 given are all"
+            );
+        }
+    }
     Ok(())
+}
+
+fn number(run: &str) -> Option<u64> {
+    run.parse().ok().filter(|number| *number < u64::MAX)
+}
+
+/// Whether a path can be that of the rank after another's: they differ in numbers alone, of which at least
+/// one counts up.
+fn is_next(first: &[&str], before: &[&str], after: &[&str]) -> bool {
+    if before.len() != after.len() || first.len() != after.len() {
+        return false;
+    }
+    let pairs = before.iter().zip(after).filter(|(before, after)| before != after);
+    let numbers = pairs.map(|(before, after)| Some((number(before)?, number(after)?)));
+    let Some(numbers) = numbers.collect::<Option<Vec<_>>>() else { return false };
+    numbers.iter().all(|(before, after)| before <= after)
+        && numbers.iter().any(|(before, after)| before + 1 == *after)
+}
+
+/// Which of the runs is the number that counts up from each path to the next.
+fn counting(runs: &[Vec<&str>]) -> Option<usize> {
+    (0..runs[0].len()).find(|at| {
+        runs.windows(2).all(|pair| match (number(pair[0][*at]), number(pair[1][*at])) {
+            (Some(before), Some(after)) => before + 1 == after,
+            _ => false,
+        })
+    })
+}
+
+/// The path of another rank, with the number everywhere that this one has its own, if there is such a file.
+fn with_number(path: &[&str], counting: usize, number: u64) -> Option<String> {
+    let own = path[counting];
+    let run = |run: &&str| match *run {
+        same if same == own => format!("{number:0width$}", width = own.len()),
+        other => other.to_owned(),
+    };
+    let everywhere: String = path.iter().map(run).collect();
+    let there = |at: (usize, &&str)| if at.0 == counting { run(at.1) } else { (*at.1).to_owned() };
+    let here: String = path.iter().enumerate().map(there).collect();
+    [everywhere, here].into_iter().find(|path| Path::new(path).exists())
 }
 
 /// A text as runs of digits and of other characters.
@@ -232,8 +288,11 @@ mod tests {
         let check =
             |names: &[&str]| check_numbers(&names.iter().map(Path::new).collect::<Vec<_>>());
         assert!(check(&["s/rank-0/m.st", "s/rank-1/m.st"]).is_ok());
-        assert!(check(&["a", "b"]).is_ok());
+        assert!(check(&["a", "b"]).is_err());
         assert!(check(&["r9", "r10"]).is_ok());
+        assert!(check(&["n0/r1", "n0/r2", "n1/r3"]).is_ok());
+        assert!(check(&["n0/r0", "n0/r1", "n1/r0"]).is_err());
+        assert!(check(&["r0-0", "r1-1", "r10-10"]).is_err());
         assert!(check(&["r1", "r10", "r2"]).is_err());
         assert!(check(&["r1", "r0"]).is_err());
         assert!(check(&["r0", "r2"]).is_err());

@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::io::{self, BufWriter, Write};
+use std::path::Path;
 
 /// Writes to standard output. It is not an error if the reader has closed the pipe.
 pub fn print(text: &str) -> Result<()> {
@@ -57,22 +58,45 @@ pub fn json_error(message: &str, exit_code: u8) {
     let _ = writeln!(anstream::stderr(), "{error}");
 }
 
-/// A text in which control characters are spelt out: names of tensors come from anywhere, and must not
-/// control a terminal.
+/// A text in which characters that are not seen are spelt out, and those that change how others are seen:
+/// names of tensors come from anywhere, and must not control a terminal. Lines stay lines.
 fn visible(text: &str) -> Cow<'_, str> {
-    let is_control = |letter: char| letter.is_control() && letter != '\n';
-    if !text.contains(is_control) {
+    spelt_out(text, |letter| letter != '\n' && is_invisible(letter))
+}
+
+/// A name from anywhere, which takes one line.
+pub fn shown(name: &str) -> Cow<'_, str> {
+    spelt_out(name, is_invisible)
+}
+
+/// A path for JSON and for messages: what is not UTF-8 in it becomes U+FFFD.
+pub fn path_text(path: &Path) -> String {
+    path.display().to_string()
+}
+
+fn spelt_out(text: &str, is_meant: impl Fn(char) -> bool) -> Cow<'_, str> {
+    if !text.contains(&is_meant) {
         return text.into();
     }
     let mut shown = String::with_capacity(text.len());
     for letter in text.chars() {
-        if is_control(letter) {
-            shown.extend(letter.escape_default());
+        if is_meant(letter) {
+            shown.extend(letter.escape_debug());
         } else {
             shown.push(letter);
         }
     }
     shown.into()
+}
+
+/// Controls, direction marks and the like. Accents that combine with the letter before them are seen.
+fn is_invisible(letter: char) -> bool {
+    if letter.is_ascii() {
+        return letter.is_ascii_control();
+    }
+    let mut after_another = String::from("a");
+    after_another.push(letter);
+    after_another.escape_debug().nth(2).is_some()
 }
 
 /// A number of things.
@@ -96,8 +120,8 @@ pub fn kinds(names: &[&str], what: &str) -> String {
     for (index, kind) in order.iter().take(MOST).enumerate() {
         let comma = if index == 0 { "" } else { ", " };
         let _ = match counts[kind] {
-            1 => write!(text, "{comma}{kind}"),
-            count => write!(text, "{comma}{kind} ({count})"),
+            1 => write!(text, "{comma}{}", shown(kind)),
+            count => write!(text, "{comma}{} ({count})", shown(kind)),
         };
     }
     if order.len() > MOST {
@@ -120,11 +144,12 @@ pub fn bytes_text(bytes: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{kinds, visible};
+    use super::{kinds, shown, visible};
 
     #[test]
     fn control_characters_are_spelt_out() {
         assert_eq!(visible("a\n\u{1b}[31mé"), "a\n\\u{1b}[31mé");
+        assert_eq!(shown("a\nb\u{202e}'e\u{301}\u{ad}"), "a\\nb\\u{202e}'e\u{301}\\u{ad}");
     }
 
     #[test]

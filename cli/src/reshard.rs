@@ -20,14 +20,15 @@ use std::thread;
 /// 'libsplit shard'.
 pub fn shard(args: &Shard) -> Result<()> {
     let shards = open_whole(&args.input, &args.plan)?;
-    let copied = if args.copying.no_copy { Vec::new() } else { small_files(&shards.directory)? };
+    let beside = if args.copying.no_copy { Beside::default() } else { Beside::of(&shards)? };
     let job = Job {
         command: "shard",
         tp: Some(args.tp.into()),
         output: output(args.output.as_ref()),
         is_new_plan: true,
         allow_unmatched: args.plan.allow_unmatched,
-        copied,
+        copied: beside.copied,
+        left: beside.left,
         chunk: args.copying.chunk,
         threads: threads(args.copying.threads),
         writing: &args.writing,
@@ -49,6 +50,7 @@ pub fn join(args: &Join) -> Result<()> {
         is_new_plan: args.plan.plan.is_some(),
         allow_unmatched: args.plan.allow_unmatched,
         copied,
+        left: Vec::new(),
         chunk,
         threads: threads(count),
         writing: &args.writing,
@@ -71,6 +73,7 @@ pub fn verify(args: &Verify) -> Result<()> {
         is_new_plan: false,
         allow_unmatched: false,
         copied: Vec::new(),
+        left: Vec::new(),
         chunk: 1 << 20,
         threads: threads(args.threads),
         writing: &writing,
@@ -113,7 +116,7 @@ pub fn open_whole(input: &Path, args: &PlanArgs) -> Result<Shards> {
     let plan = plan_name(args)?;
     let checkpoint = Checkpoint::open(input)?;
     let chosen = Chosen::read(plan, args, &checkpoint.directory)?;
-    Shards::of_whole(checkpoint, chosen.plan, chosen.values, chosen.config, chosen.quantization)
+    Shards::of_whole(checkpoint, chosen)
 }
 
 fn open_shards(args: &Join) -> Result<Shards> {
@@ -124,6 +127,9 @@ fn open_shards(args: &Join) -> Result<Shards> {
                 usage!(
                     "{shown} has its plan and numbers in {MANIFEST}: leave out --plan and --set"
                 );
+            }
+            if args.in_order {
+                usage!("--in-order: the shards say which rank they are: leave it out");
             }
             return Shards::open(directory, manifest);
         }
@@ -142,7 +148,7 @@ fn open_shards(args: &Join) -> Result<Shards> {
     let ranks = args.shards.iter().map(|path| Named::open(path));
     let ranks = ranks.collect::<Result<Vec<_>>>()?;
     let chosen = Chosen::read(plan_name(&args.plan)?, &args.plan, &ranks[0].directory)?;
-    Shards::of_ranks(ranks, chosen.plan, chosen.values, chosen.config, chosen.quantization)
+    Shards::of_ranks(ranks, args.in_order, chosen)
 }
 
 fn plan_name(args: &PlanArgs) -> Result<&str> {
@@ -158,55 +164,77 @@ fn plan_name(args: &PlanArgs) -> Result<&str> {
 }
 
 /// The plan that is asked for, and where it finds its numbers.
-struct Chosen {
-    plan: Plan,
-    values: Values,
-    config: Config,
-    quantization: Option<String>,
+pub struct Chosen {
+    pub plan: Plan,
+    pub values: Values,
+    pub config: Config,
+    pub quantization: Option<String>,
 }
 
 impl Chosen {
     fn read(plan: &str, args: &PlanArgs, directory: &Path) -> Result<Self> {
         let config = Config::read(directory)?;
-        let text = plan_text(plan, &config)?;
+        let (text, is_ready) = plan_text(plan, &config)?;
         let mut values = Values::new();
         for (name, number) in &args.set {
             if values.insert(name.clone(), number.clone()).is_some() {
                 usage!("--set {name} is given twice");
             }
         }
-        let quantization = config.quantization();
-        let plan =
+        let quantization = config.quantization()?;
+        let mut plan =
             Plan::parse(&text, quantization.as_deref()).with_context(|| format!("plan {plan}"))?;
+        plan.is_ready = is_ready;
         plan.check_names(&values)?;
         Ok(Self { plan, values, config, quantization })
     }
 }
 
-/// The small files of a model: everything beside its config.json except weights.
-fn small_files(directory: &Path) -> Result<Vec<String>> {
+/// The files beside a model's weights: which are copied, and which are left where they are.
+#[derive(Default)]
+pub struct Beside {
+    pub copied: Vec<String>,
+    pub left: Vec<String>,
+}
+
+impl Beside {
+    /// What lies beside a config.json: small files of known kinds are copied.
+    fn of(checkpoint: &Shards) -> Result<Self> {
+        let directory = &checkpoint.directory;
+        let mut beside = Self::default();
+        if !directory.join("config.json").is_file() {
+            return Ok(beside);
+        }
+        let is_part = |name: &str| checkpoint.model.files.iter().any(|file| file.name == name);
+        for entry in fs::read_dir(directory).with_context(|| directory.display().to_string())? {
+            let name = entry?.file_name();
+            let Some(name) = name.to_str() else {
+                beside.left.push(name.to_string_lossy().into_owned());
+                continue;
+            };
+            // Outputs of an earlier run lie beside the model, too.
+            let path = directory.join(name);
+            let is_shards = name == MANIFEST || path.join(MANIFEST).is_file();
+            if name.starts_with('.') || name.ends_with(".index.json") || is_part(name) || is_shards
+            {
+                continue;
+            }
+            let list = if is_small(name, &path) { &mut beside.copied } else { &mut beside.left };
+            list.push(name.into());
+        }
+        beside.copied.sort();
+        beside.left.sort();
+        Ok(beside)
+    }
+}
+
+/// Whether a file is one of those that a model needs beside its weights.
+fn is_small(name: &str, path: &Path) -> bool {
     const LARGEST_BYTES: u64 = 64 << 20;
-    const ENDINGS: [&str; 7] = ["json", "txt", "model", "jinja", "py", "tiktoken", "md"];
-    const NAMES: [&str; 3] = ["LICENSE", "LICENCE", "NOTICE"];
-    if !directory.join("config.json").is_file() {
-        return Ok(Vec::new());
-    }
-    let mut names = Vec::new();
-    for entry in fs::read_dir(directory).with_context(|| directory.display().to_string())? {
-        let Ok(name) = entry?.file_name().into_string() else { continue };
-        let path = PathBuf::from(&name);
-        let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
-        let is_known = ENDINGS.contains(&ending) || NAMES.contains(&name.as_str());
-        let is_other = name.starts_with('.') || name.ends_with(".index.json") || name == MANIFEST;
-        if !is_known || is_other {
-            continue;
-        }
-        if fs::metadata(directory.join(&name))
-            .is_ok_and(|it| it.is_file() && it.len() <= LARGEST_BYTES)
-        {
-            names.push(name);
-        }
-    }
-    names.sort();
-    Ok(names)
+    const ENDINGS: [&str; 10] =
+        ["json", "txt", "model", "jinja", "py", "tiktoken", "md", "spm", "bpe", "vocab"];
+    const BEGINNINGS: [&str; 6] = ["tokenizer", "LICENSE", "LICENCE", "NOTICE", "vocab", "merges"];
+    let ending = Path::new(name).extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+    let is_known = ENDINGS.contains(&ending) || BEGINNINGS.iter().any(|it| name.starts_with(it));
+    is_known && fs::metadata(path).is_ok_and(|it| it.is_file() && it.len() <= LARGEST_BYTES)
 }

@@ -1,24 +1,29 @@
 //! Shards on disk: a directory for each rank, and a manifest that says how they were made.
 
-use crate::checkpoint::{is_plain, Checkpoint, Index, Model, ModelFile, Source};
+use crate::checkpoint::{
+    is_plain, Checkpoint, Index, Model, ModelFile, Source, LARGEST_TEXT_BYTES,
+};
 use crate::config::Config;
-use crate::failure::{invalid, refuse};
+use crate::failure::{failure, invalid, refuse, Kind};
 use crate::order::{check_order, Mark, Named};
 use crate::plan::{place, whole_shape, Given, Place, Placed, Plan, Values};
+use crate::reshard::Chosen;
 use crate::staging::MANIFEST;
 use anyhow::{Context, Result};
 use libsplit_formats::safetensors::{Header, Tensor};
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use twox_hash::XxHash3_64;
 
-/// What `libsplit.json` says.
+/// What `libsplit.json` says; README.md describes each field.
 #[derive(Serialize, Deserialize)]
 pub struct Manifest {
-    /// Of the manifest itself.
+    pub format: String,
     pub version: u32,
+    /// The program that wrote it.
+    pub written_by: String,
     pub tp: usize,
     /// The text of the plan, the quantization that it was for, and the numbers that it took by name.
     pub plan: String,
@@ -29,7 +34,7 @@ pub struct Manifest {
     pub index: Option<Index>,
     /// Small files that lie beside the manifest, as they lay beside the checkpoint.
     pub copied: Vec<String>,
-    /// XXH3 of all of the above, as compact JSON with this left empty.
+    /// XXH3 of all of the above, as JSON without white space, with this as an empty string.
     pub xxh3: String,
 }
 
@@ -46,8 +51,19 @@ pub struct WholeFile {
     pub xxh3: Checksums,
 }
 
-/// The version that this program writes and reads.
-pub const VERSION: u32 = 2;
+/// The name of the format.
+pub const FORMAT: &str = "libsplit-shards";
+
+/// The version that this program writes and reads. It changes with the meaning of any field, and of any rule
+/// of a plan, as 'join' applies the plan again; then what reads this version stays.
+pub const VERSION: u32 = 1;
+
+/// What every version of the manifest has.
+#[derive(Deserialize)]
+struct Identity {
+    format: String,
+    version: u32,
+}
 
 impl Manifest {
     /// Reads that of a directory, if it has one.
@@ -60,10 +76,13 @@ impl Manifest {
     }
 
     fn parse(path: &Path) -> Result<Self> {
-        let mut manifest: Self = match serde_json::from_str(&fs::read_to_string(path)?) {
-            Ok(manifest) => manifest,
-            Err(error) => invalid!("not a manifest written by 'libsplit shard': {error}"),
+        let text = fs::read_to_string(path)?;
+        let not_one = |error| {
+            let message = format!("not a manifest written by 'libsplit shard': {error}");
+            failure(Kind::Invalid, message)
         };
+        serde_json::from_str::<Identity>(&text).map_err(not_one)?.check()?;
+        let mut manifest: Self = serde_json::from_str(&text).map_err(not_one)?;
         manifest.check()?;
         let expected = std::mem::take(&mut manifest.xxh3);
         let found = manifest.checksum()?;
@@ -81,9 +100,6 @@ impl Manifest {
     }
 
     fn check(&self) -> Result<()> {
-        if self.version != VERSION {
-            invalid!("it has version {}, and this program reads version {VERSION}", self.version);
-        }
         if self.tp == 0 || self.tp > u16::MAX.into() {
             invalid!("tp {} is outside 1 to {}", self.tp, u16::MAX);
         }
@@ -111,6 +127,21 @@ impl Manifest {
             }
             _ => false,
         }
+    }
+}
+
+impl Identity {
+    fn check(&self) -> Result<()> {
+        if self.format != FORMAT {
+            invalid!("its format is {:?}, and not {FORMAT:?}", self.format);
+        }
+        if self.version != VERSION {
+            invalid!(
+                "it has version {}, and this program reads version {VERSION}: use a newer libsplit",
+                self.version
+            );
+        }
+        Ok(())
     }
 }
 
@@ -148,13 +179,8 @@ pub struct Shards {
 
 impl Shards {
     /// A whole checkpoint.
-    pub fn of_whole(
-        checkpoint: Checkpoint,
-        plan: Plan,
-        values: Values,
-        config: Config,
-        quantization: Option<String>,
-    ) -> Result<Self> {
+    pub fn of_whole(checkpoint: Checkpoint, chosen: Chosen) -> Result<Self> {
+        let Chosen { plan, values, config, quantization } = chosen;
         let Checkpoint { model, sources, directory } = checkpoint;
         let mut files = Vec::new();
         for (file, source) in model.files.iter().zip(sources) {
@@ -195,12 +221,14 @@ impl Shards {
         for WholeFile { name, header: text, data_bytes, xxh3 } in files {
             let header = Header::parse(text.as_bytes(), data_bytes)
                 .with_context(|| format!("{MANIFEST}: {name}"))?;
-            whole.push(ModelFile { name, header, text });
+            whole.push(ModelFile { name, header, text, unlisted: HashSet::new() });
             checksums.push(xxh3);
         }
-        let model = Model { files: whole, index };
+        let model = Model::new(whole, index).context(MANIFEST)?;
         let config = Config::default();
-        let placed = place(&plan, &model, tp, &Given { values: &values, config: &config })?;
+        let is_quantized = quantization.is_some();
+        let given = Given { values: &values, config: &config, is_quantized };
+        let placed = place(&plan, &model, tp, &given)?;
         let mut ranks = Vec::new();
         for rank in 0..tp {
             let mut files = Vec::new();
@@ -233,37 +261,36 @@ impl Shards {
     }
 
     /// Ranks that are named one by one, by this plan.
-    pub fn of_ranks(
-        mut ranks: Vec<Named>,
-        plan: Plan,
-        values: Values,
-        config: Config,
-        quantization: Option<String>,
-    ) -> Result<Self> {
+    pub fn of_ranks(mut ranks: Vec<Named>, is_in_order: bool, chosen: Chosen) -> Result<Self> {
+        let Chosen { plan, values, config, quantization } = chosen;
         let tp = ranks.len();
-        let given = Given { values: &values, config: &config };
-        check_order(&mut ranks)?;
+        let is_quantized = quantization.is_some();
+        let given = Given { values: &values, config: &config, is_quantized };
+        check_order(&mut ranks, is_in_order)?;
         let first = Checkpoint::open(&ranks[0].path)?;
-        let shapes = first.model.shapes();
+        let by_name = first.model.by_name();
         let mut files = Vec::new();
         for file in &first.model.files {
             let mut header = Mark::without(&file.header);
-            for tensor in &mut header.tensors {
-                let whole = whole_shape(&plan, &shapes, &tensor.name, tp, &given);
+            for tensor in header.tensors.iter_mut().filter(|tensor| file.lists(tensor)) {
+                let whole = whole_shape(&plan, &by_name, tensor, tp, &given);
                 tensor.shape = whole.with_context(|| {
                     format!("tensor {}, shape {:?} on a rank", tensor.name, tensor.shape)
                 })?;
             }
             lay_out(&mut header)?;
-            let text = String::from_utf8(header.to_bytes().split_off(8))?;
-            files.push(ModelFile { name: file.name.clone(), header, text });
+            let bytes = bytes_of(&header, &file.name)?;
+            let text = String::from_utf8(bytes[8..].to_vec())?;
+            let (name, unlisted) = (file.name.clone(), file.unlisted.clone());
+            files.push(ModelFile { name, header, text, unlisted });
         }
         let expected = models(&first)?;
+        let before = Totals::of(&first.model, |tensor| Some(tensor.shape.clone()));
         let mut model = Model { files, index: first.model.index };
-        if let Some(index) = &mut model.index {
-            let bytes = model.files.iter().flat_map(|file| &file.header.tensors);
-            let bytes = bytes.map(|tensor| tensor.end - tensor.begin).sum();
-            index.text = index_text(&index.text, bytes, |_| true)?;
+        if let Some(mut index) = model.index.take() {
+            let now = Totals::of(&model, |tensor| Some(tensor.shape.clone()));
+            index.text = index_text(&index.text, &before, &now, |_| true)?;
+            model.index = Some(index);
         }
         let placed = place(&plan, &model, tp, &given)?;
         let mark = ranks[0].mark.as_ref();
@@ -314,6 +341,12 @@ impl Shards {
             directory: PathBuf::new(),
             copied: Vec::new(),
         })
+    }
+
+    /// Where the plan looks up what it does not say itself.
+    pub fn given(&self) -> Given<'_> {
+        let is_quantized = self.quantization.is_some();
+        Given { values: &self.values, config: &self.config, is_quantized }
     }
 
     /// All files that are read.
@@ -377,6 +410,11 @@ fn begins(
     Ok(begins)
 }
 
+/// The beginning of a file with this header, which has to be one that can be read again.
+pub fn bytes_of(header: &Header, name: &str) -> Result<Vec<u8>> {
+    header.to_bytes().map_err(|error| failure(Kind::Refused, format!("{name}: {error}")))
+}
+
 /// Lays tensors one after the other; returns the bytes of all.
 pub fn lay_out(header: &mut Header) -> Result<u64> {
     let mut end = 0_u64;
@@ -396,27 +434,69 @@ pub fn lay_out(header: &mut Header) -> Result<u64> {
     Ok(end)
 }
 
-/// An index of some of the tensors, with another size of all where it has one.
-pub fn index_text(text: &str, bytes: u64, has: impl Fn(&str) -> bool) -> Result<String> {
+/// What an index says of all its tensors together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Totals {
+    bytes: u64,
+    elements: u64,
+}
+
+impl Totals {
+    /// Of those tensors of a model that have a shape.
+    pub fn of(model: &Model, shape: impl Fn(&Tensor) -> Option<Vec<u64>>) -> Self {
+        let shapes = model.tensors().filter(|(_, is_listed)| *is_listed);
+        let shapes = shapes.filter_map(|(tensor, _)| Some((tensor.dtype, shape(tensor)?)));
+        shapes.fold(Self { bytes: 0, elements: 0 }, |totals, (dtype, shape)| Self {
+            bytes: totals.bytes + dtype.bytes(&shape).unwrap_or(0),
+            elements: totals.elements + shape.iter().product::<u64>(),
+        })
+    }
+}
+
+/// An index of some of the tensors, with other totals where it has them. A number of parameters that does
+/// not count elements is left out, as what it counts is not known.
+pub fn index_text(
+    text: &str,
+    before: &Totals,
+    now: &Totals,
+    has: impl Fn(&str) -> bool,
+) -> Result<String> {
     let mut index: serde_json::Value = serde_json::from_str(text)?;
     if let Some(total) = index.pointer_mut("/metadata/total_size") {
-        *total = bytes.into();
+        *total = now.bytes.into();
+    }
+    if let Some(metadata) = index.get_mut("metadata").and_then(serde_json::Value::as_object_mut) {
+        match metadata.get("total_parameters").map(serde_json::Value::as_u64) {
+            None => {}
+            Some(Some(count)) if count == before.elements => {
+                metadata.insert("total_parameters".into(), now.elements.into());
+            }
+            Some(_) => drop(metadata.shift_remove("total_parameters")),
+        }
     }
     if let Some(map) = index.get_mut("weight_map").and_then(serde_json::Value::as_object_mut) {
         map.retain(|name, _| has(name));
     }
-    Ok(format!("{index:#}\n"))
+    let text = format!("{index:#}\n");
+    if text.len() as u64 > LARGEST_TEXT_BYTES {
+        refuse!(
+            "the index of a rank would have {} bytes, and one of more than {LARGEST_TEXT_BYTES} could \
+             not be read again: divide the model into several checkpoints",
+            text.len()
+        );
+    }
+    Ok(text)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Manifest, VERSION};
+    use super::{Manifest, FORMAT, VERSION};
     use serde_json::json;
     use std::path::Path;
 
     fn manifest(key: &str, value: serde_json::Value) -> Manifest {
         let file = json!({"name": "a", "header": "{}", "data_bytes": 0, "xxh3": {}});
-        let mut json = json!({"version": VERSION, "tp": 12, "plan": "", "quantization": null,
+        let mut json = json!({"format": FORMAT, "version": VERSION, "written_by": "", "tp": 12, "plan": "", "quantization": null,
             "values": {}, "files": [file], "index": null, "copied": ["c.json"], "xxh3": ""});
         *json.pointer_mut(key).unwrap() = value;
         serde_json::from_value(json).unwrap()
@@ -426,7 +506,6 @@ mod tests {
     fn a_manifest_names_files_in_its_directory() {
         assert!(manifest("/tp", 65535.into()).check().is_ok());
         for (key, value) in [
-            ("/version", json!(1)),
             ("/tp", json!(0)),
             ("/tp", json!(65536)),
             ("/files/0/name", json!("../a")),

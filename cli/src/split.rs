@@ -263,6 +263,9 @@ pub fn exchange(
     (from, source): (&[u8], &Columns),
     (to, destination): (&mut [u8], &Columns),
 ) -> Result<()> {
+    if !source.wanted.contains(&true) {
+        return Ok(()); // which libsplit would take for a mistake
+    }
     let columns = |columns: &Columns| [rows, columns.lengths.iter().sum()];
     let (from_shape, to_shape) = (columns(source), columns(destination));
     let mut arrays = vec![[0_i64; 4]; destination.lengths.len()];

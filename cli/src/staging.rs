@@ -5,12 +5,14 @@ use crate::failure::{failure, Kind};
 use crate::shards::Manifest;
 use crate::signals;
 use anyhow::{bail, Context, Result};
+use rustix::fs::Access;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs::{self, File, Metadata};
 use std::io::{self, Seek, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use tempfile::TempDir;
 
 /// What the names of temporary directories begin with.
@@ -18,6 +20,22 @@ const PREFIX: &str = ".libsplit-";
 
 /// The file by which a directory is known to be made by 'libsplit shard'.
 pub const MANIFEST: &str = "libsplit.json";
+
+/// The temporary directory that there is at the moment.
+static UNFINISHED: Mutex<Option<PathBuf>> = Mutex::new(None);
+
+/// Removes unfinished files, whatever the thread does that writes them: the program is about to exit.
+pub fn abandon() {
+    let unfinished = UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let Some(directory) = unfinished else { return };
+    // Files may still be made in it, until the directory that they are in is gone.
+    for _ in 0..100 {
+        match fs::remove_dir_all(&directory) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {}
+            _ => return,
+        }
+    }
+}
 
 /// A directory for unfinished files, which goes if the job fails.
 pub struct Staging {
@@ -40,12 +58,11 @@ impl Staging {
     }
 
     fn within(directory: &Path, target: &Path, force: bool) -> Result<Self> {
-        if directory.metadata().is_ok_and(|it| !it.is_dir()) {
-            bail!("cannot write to {}: it is not a directory", directory.display());
-        }
+        check_place(directory)?;
         let temporary = fs::create_dir_all(directory)
             .and_then(|()| tempfile::Builder::new().prefix(PREFIX).tempdir_in(directory))
             .with_context(|| format!("cannot write to {}", directory.display()))?;
+        *UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner) = Some(temporary.path().into());
         Ok(Self { temporary, target: target.into(), force })
     }
 
@@ -57,11 +74,13 @@ impl Staging {
     /// Gives files their names, in this order.
     pub fn publish_files(self, names: &[OsString]) -> Result<()> {
         check_names(&self.target, names, self.force)?;
+        signals::settle();
         for name in names {
             let path = self.target.join(name);
             fs::rename(self.path().join(name), &path)
                 .with_context(|| format!("cannot write {}", path.display()))?;
         }
+        signals::let_go();
         Ok(())
     }
 
@@ -70,9 +89,13 @@ impl Staging {
         check_directory(&self.target, self.force)?;
         let cannot = || format!("cannot write {}", self.target.display());
         readable(self.path()).with_context(cannot)?;
-        let Some(manifest) = Manifest::read(&self.target)? else {
+        let manifest = Manifest::read(&self.target)?;
+        signals::settle();
+        let Some(manifest) = manifest else {
             // Nothing is there, or an empty directory.
-            return fs::rename(self.path(), &self.target).with_context(cannot);
+            fs::rename(self.path(), &self.target).with_context(cannot)?;
+            signals::let_go();
+            return Ok(());
         };
         let mut old = OsString::from(self.path());
         old.push("-old");
@@ -80,7 +103,9 @@ impl Staging {
         exchange(self.path(), &self.target, &old).with_context(cannot)?;
         remove_listed(&old, &manifest).with_context(|| {
             format!("the new shards are complete; the old ones are now in {}", old.display())
-        })
+        })?;
+        signals::let_go();
+        Ok(())
     }
 }
 
@@ -92,14 +117,48 @@ pub fn parent(path: &Path) -> &Path {
     }
 }
 
-/// Refuses names that are taken.
+/// Checks that a directory is there, or can be made, and that files can be made in it; returns what is there
+/// of its path.
+fn check_place(directory: &Path) -> Result<&Path> {
+    let cannot = || format!("cannot write to {}", directory.display());
+    let mut there = directory;
+    let metadata = loop {
+        match fs::metadata(there) {
+            Ok(metadata) => break metadata,
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(error).with_context(cannot);
+            }
+            Err(_) => there = parent(there),
+        }
+    };
+    if !metadata.is_dir() {
+        bail!("cannot write to {}: {} is not a directory", directory.display(), there.display());
+    }
+    let may_write = Access::WRITE_OK | Access::EXEC_OK;
+    rustix::fs::access(there, may_write).map_err(io::Error::from).with_context(cannot)?;
+    Ok(there)
+}
+
+/// What is at a path, if anything; no error if nothing is.
+fn at(path: &Path) -> Result<Option<Metadata>> {
+    match path.symlink_metadata() {
+        Ok(metadata) => Ok(Some(metadata)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error).with_context(|| format!("cannot write {}", path.display())),
+    }
+}
+
+/// Refuses names that are taken, and those that no file can have.
 pub fn check_names(target: &Path, names: &[OsString], force: bool) -> Result<()> {
-    for path in names.iter().map(|name| target.join(name)) {
+    let there = check_place(target)?;
+    for name in names {
+        at(&there.join(name))?; // which a file system may refuse whatever is there
+        let path = target.join(name);
         if path.is_dir() {
             let message = format!("cannot write {}: it is a directory", path.display());
             return Err(failure(Kind::Exists, message));
         }
-        if !force && path.symlink_metadata().is_ok() {
+        if at(&path)?.is_some() && !force {
             let message = format!("{} already exists: --force replaces it", path.display());
             return Err(failure(Kind::Exists, message));
         }
@@ -112,9 +171,9 @@ pub fn check_names(target: &Path, names: &[OsString], force: bool) -> Result<()>
 pub fn check_directory(target: &Path, force: bool) -> Result<()> {
     let shown = target.display();
     let fail = |message| Err(failure(Kind::Exists, message));
-    let Ok(metadata) = target.symlink_metadata() else {
+    let Some(metadata) = at(target)? else {
         return match target.file_name() {
-            Some(_) => Ok(()),
+            Some(_) => check_place(parent(target)).map(drop),
             None => fail(format!("{shown} has no name of its own: give a new directory")),
         };
     };
@@ -232,6 +291,17 @@ pub fn create(path: &Path, header: &[u8], data_bytes: u64, room: Room) -> Result
     Ok(file)
 }
 
+/// Repeats a call that a signal has interrupted, if it was not one to stop.
+#[cfg(target_os = "linux")]
+fn until_done(mut call: impl FnMut() -> rustix::io::Result<()>) -> Result<rustix::io::Result<()>> {
+    loop {
+        match call() {
+            Err(rustix::io::Errno::INTR) => signals::check()?,
+            done => return Ok(done),
+        }
+    }
+}
+
 static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
 
 /// Gives a file its size, and room on the disk, so that a full one is known before any work is done.
@@ -242,7 +312,8 @@ fn allocate(mut file: &File, bytes: u64, room: Room) -> Result<()> {
         if bytes == 0 {
             return Ok(());
         }
-        match fs::fallocate(file, fs::FallocateFlags::empty(), 0, bytes) {
+        let reserve = || fs::fallocate(file, fs::FallocateFlags::empty(), 0, bytes);
+        match until_done(reserve)? {
             Err(Errno::OPNOTSUPP | Errno::NOSYS) => {}
             done => return Ok(done?),
         }
@@ -258,4 +329,18 @@ fn allocate(mut file: &File, bytes: u64, room: Room) -> Result<()> {
         left -= part;
     }
     Ok(file.rewind()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::until_done;
+    use rustix::io::Errno;
+
+    #[test]
+    fn an_interrupted_call_is_made_again() {
+        let mut answers = vec![Err(Errno::NOSPC), Err(Errno::INTR), Err(Errno::INTR)];
+        assert_eq!(until_done(|| answers.pop().unwrap()).unwrap(), Err(Errno::NOSPC));
+        let mut answers = vec![Ok(()), Err(Errno::INTR)];
+        assert_eq!(until_done(|| answers.pop().unwrap()).unwrap(), Ok(()));
+    }
 }

@@ -3,7 +3,7 @@
 use crate::args::Writing;
 use crate::job::{Done, Job};
 use crate::plan::{Place, Placed};
-use crate::report::{bytes_text, kind, many, print, print_json};
+use crate::report::{bytes_text, kind, many, path_text, print, print_json, shown};
 use crate::shards::Shards;
 use anyhow::Result;
 use libsplit_formats::safetensors::Tensor;
@@ -35,9 +35,10 @@ impl Told<'_> {
     fn tensors(&self) -> impl Iterator<Item = (&Tensor, Option<&str>, Place)> {
         let places = self.placed.into_iter().flat_map(|placed| placed.tensors.iter().flatten());
         let places = places.map(Some).chain(std::iter::repeat(None));
-        self.shards.model.tensors().zip(places).map(|(tensor, found)| {
+        self.shards.model.tensors().zip(places).map(|((tensor, is_listed), found)| {
             let plan = &self.shards.plan;
             let entry = found.map_or_else(|| plan.entry(&tensor.name), |(entry, _)| *entry);
+            let entry = entry.filter(|_| is_listed);
             let pattern = entry.map(|entry| plan.entries[entry].pattern.as_str());
             (tensor, pattern, found.map_or(Place::Whole, |(_, place)| place.clone()))
         })
@@ -46,12 +47,13 @@ impl Told<'_> {
     fn json(&self) -> ToldJson<'_> {
         ToldJson {
             command: self.job.command,
-            output: self.job.output,
+            output: self.job.output.map(path_text),
             dry_run: self.job.writing.dry_run,
             tp: self.job.tp,
             tp_before: self.shards.ranks.len(),
             rank_bytes: self.placed.map(|placed| placed.rank_bytes.as_slice()),
             copied: &self.job.copied,
+            not_copied: &self.job.left,
             warnings: self.warnings,
             bytes_read: self.done.read,
             bytes_written: self.done.written,
@@ -72,8 +74,8 @@ impl Told<'_> {
             *count += 1;
         }
         let line = |key: &(String, String)| match alike[key] {
-            (name, 1) => format!("{name}  {}\n", key.1),
-            (_, count) => format!("{} ({count})  {}\n", key.0, key.1),
+            (name, 1) => format!("{}  {}\n", shown(name), key.1),
+            (_, count) => format!("{} ({count})  {}\n", shown(&key.0), key.1),
         };
         let mut text: String = order.iter().map(line).collect();
         if let Some(Placed { rank_bytes, .. }) = self.placed {
@@ -106,7 +108,21 @@ impl Told<'_> {
             0 => String::new(),
             count => format!(", {} copied", many(count, "small file")),
         };
-        format!("{what} into {output}: {read} read, {written} written{copied}\n")
+        let left = match self.job.left.as_slice() {
+            [] => String::new(),
+            left => format!("not copied: {}\n", listed(left)),
+        };
+        format!("{what} into {output}: {read} read, {written} written{copied}\n{left}")
+    }
+}
+
+/// Some names, and how many more there are.
+fn listed(names: &[String]) -> String {
+    const MOST: usize = 12;
+    let shown: Vec<_> = names.iter().take(MOST).map(|name| shown(name)).collect();
+    match names.len().saturating_sub(MOST) {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
     }
 }
 
@@ -132,12 +148,13 @@ fn described(tensor: &Tensor, pattern: Option<&str>, place: &Place) -> String {
 #[derive(Serialize)]
 struct ToldJson<'a> {
     command: &'a str,
-    output: Option<&'a Path>,
+    output: Option<String>,
     dry_run: bool,
     tp: Option<usize>,
     tp_before: usize,
     rank_bytes: Option<&'a [u64]>,
     copied: &'a [String],
+    not_copied: &'a [String],
     warnings: &'a [String],
     bytes_read: u64,
     bytes_written: u64,

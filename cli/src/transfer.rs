@@ -38,6 +38,16 @@ pub struct Whole<'a> {
     pub shape: &'a [u64],
 }
 
+impl Whole<'_> {
+    /// Checks that it can be copied from one of these cuts to another; none is the whole.
+    pub fn check(&self, cuts: [Option<&Cut>; 2]) -> Result<()> {
+        if self.shape.contains(&0) {
+            return Ok(());
+        }
+        Matrix::of(self, cuts).map(|_| ())
+    }
+}
+
 /// Buffers that stay from one tensor to the next, none larger than a chunk.
 pub struct Mover<'a> {
     pub chunk: u64,

@@ -543,8 +543,10 @@ class Corrupt(CheckpointTest):
             (path, changed(**{"q.weight": (*q[:2], bytes(96))}), INVALID, "q.weight", "checksum"),
             (path, two, INVALID, "rank 2 of 4, in the place of rank 1 of 4", "rank-1"),
             ("libsplit.json", b"{}", INVALID, "libsplit.json"),
-            ("libsplit.json", manifest.replace('"version": 2', '"version": 9').encode(), INVALID,
-             "version 9"),
+            ("libsplit.json", manifest.replace('"version": 1', '"version": 9').encode(), INVALID,
+             "version 9", "newer libsplit"),
+            ("libsplit.json", manifest.replace('"libsplit-shards"', '"shards"').encode(), INVALID,
+             '"shards"', "libsplit-shards"),
             ("libsplit.json", manifest.replace('"tp": 4', '"tp": 0').encode(), INVALID, "tp 0"),
             ("libsplit.json", manifest.replace("model.saf", "../model.saf").encode(), INVALID,
              "../model.safetensors"),
@@ -817,7 +819,7 @@ class NothingLost(CheckpointTest):
             write_safetensors(path / "model.safetensors", tensors, without_mark(metadata))
         for wrong in [ranks, ranks[:2] + [ranks[0]], [ranks[0], ranks[4]], [ranks[1], ranks[0]]]:
             run = self.run_tool("join", *wrong, *by_hand)
-            self.assert_fails(run, REFUSED, "order of their numbers" if len(wrong) != 3 else "twice",
+            self.assert_fails(run, REFUSED, "do not give this order" if len(wrong) != 3 else "twice",
                               left=names)
         (self.dir / "link").symlink_to(ranks[0])
         run = self.run_tool("join", ranks[0], self.dir / "link", *by_hand)

@@ -360,10 +360,10 @@ class Npy(ToolTest):
             self.assertEqual(copy.wait(), 0)
         self.assert_same(np.load(self.out / "fifo_0.npy"), array[:50_000])
         with subprocess.Popen([LIBSPLIT, "npy", "-", self.out, "--parts", "2"],
-                              stdin=subprocess.PIPE) as run:
+                              stdin=subprocess.PIPE, stderr=subprocess.PIPE) as run:
             time.sleep(0.2)
             run.send_signal(signal.SIGTERM)
-            self.assertEqual(run.wait(), -signal.SIGTERM)
+            self.assertEqual(run.wait(), STOPPED)
 
     def test_element_types_that_the_version_does_not_allow(self):
         for dtype, name in [("<i4", "INT32"), ("?", "BOOL"), (">u8", "UINT64"), ("S4", "UINT8")]:

@@ -4,6 +4,7 @@ import pathlib
 import sys
 
 import numpy as np
+import onnx
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
@@ -11,6 +12,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import cases
 import run
 import table
+from runners import c
 
 EVERY = cases.load()
 SEVEN = EVERY["Split-18: 7 into 3"]
@@ -68,3 +70,18 @@ def test_the_committed_page_has_every_case():
     summary = [line.split(" | ") for line in page.partition("| version |")[2].split("\n\n")[0].splitlines()[2:]]
     for name, _, *counts in summary:
         assert sum(int(count.strip(" |")) for count in counts) == len(EVERY), name
+
+
+def test_the_newest_opset_that_libsplit_was_compared_with_is_that_of_this_onnx():
+    header = (pathlib.Path(__file__).parents[2] / "include/libsplit.h").read_text()
+    assert f"define LIBSPLIT_ONNX_OPSET {onnx.defs.onnx_opset_version()}\n" in header
+
+
+@pytest.mark.parametrize("number, name", [(1, "Split"), (2, "SplitToSequence")])
+def test_at_every_opset_the_version_is_that_of_onnx(number, name):
+    for opset in range(1, onnx.defs.onnx_opset_version() + 1):
+        try:
+            version = onnx.defs.get_schema(name, opset).since_version
+        except onnx.defs.SchemaError:
+            version = 0
+        assert c.lib.libsplit_op_version(number, opset) == version, opset

@@ -3,6 +3,7 @@
 use crate::abi::{OrtEpApi, OrtEpGraphSupportInfo};
 use crate::claims::{Claim, Split};
 use crate::ort::{ort_call, text, Error, Ort};
+use crate::surroundings::{inputs, outputs, Surroundings};
 use crate::tensor::{self, axis_index, Shape};
 use core::ffi::CStr;
 use core::ptr;
@@ -47,18 +48,23 @@ impl Capability {
                 "claim" => match value.as_str() {
                     "all" => own.all = true,
                     "benefit" => own.all = false,
-                    _ => return Err(refused("neither all nor benefit")),
+                    _ => return Err(refused("give benefit or all")),
                 },
                 "min_bytes" => {
                     let number = value.parse();
-                    own.min_bytes = number.map_err(|_| refused("not a number of bytes"))?;
+                    own.min_bytes = number
+                        .map_err(|_| refused("give a whole number of bytes, such as 1048576"))?;
                 }
                 "log_claims" => match value.as_str() {
                     "0" => own.as_warnings = false,
                     "1" => own.as_warnings = true,
-                    _ => return Err(refused("neither 0 nor 1")),
+                    _ => return Err(refused("give 0 or 1")),
                 },
-                _ => return Err(refused("unknown; there are claim, min_bytes and log_claims")),
+                _ => {
+                    return Err(refused(
+                        "there is no such option: give claim, min_bytes or log_claims",
+                    ))
+                }
             }
         }
         Ok(own)
@@ -79,7 +85,10 @@ impl Capability {
         unsafe { ort_call!(ort, Graph_GetNumNodes, graph, &raw mut count) }?;
         let mut nodes = vec![ptr::null(); count];
         // SAFETY: the caller's promise, and room for as many nodes as there are.
-        unsafe { ort_call!(ort, Graph_GetNodes, graph, nodes.as_mut_ptr(), count) }?;
+        let surroundings = unsafe {
+            ort_call!(ort, Graph_GetNodes, graph, nodes.as_mut_ptr(), count)?;
+            Surroundings::new(ort, &nodes)?
+        };
         for node in nodes {
             let mut kernel = ptr::null();
             // SAFETY: a node of the graph.
@@ -92,7 +101,7 @@ impl Capability {
                 continue;
             }
             // SAFETY: as above; that there is a kernel means that it is a Split.
-            let (is_taken, why) = self.decide(&unsafe { self.describe(node) }?);
+            let (is_taken, why) = self.decide(&unsafe { self.describe(node, &surroundings) }?);
             if is_taken {
                 // SAFETY: as above.
                 ort.check(unsafe { (api.graph_support_info_add_single_node)(info, node) })?;
@@ -118,23 +127,18 @@ impl Capability {
     /// What the model says about a Split.
     ///
     /// # Safety
-    /// `node` must be a Split.
-    unsafe fn describe(&self, node: *const OrtNode) -> Result<Split, Error> {
-        let ort = self.ort;
-        let (mut version, mut num_inputs, mut num_outputs) = (0, 0, 0);
+    /// `node` must be a Split of the graph that these are the surroundings in.
+    unsafe fn describe(
+        &self,
+        node: *const OrtNode,
+        surroundings: &Surroundings,
+    ) -> Result<Split, Error> {
+        let (ort, mut version) = (self.ort, 0);
         // SAFETY: the caller's promise.
-        unsafe {
+        let (inputs, outputs) = unsafe {
             ort_call!(ort, Node_GetSinceVersion, node, &raw mut version)?;
-            ort_call!(ort, Node_GetNumInputs, node, &raw mut num_inputs)?;
-            ort_call!(ort, Node_GetNumOutputs, node, &raw mut num_outputs)?;
-        }
-        let (mut inputs, mut outputs) =
-            (vec![ptr::null(); num_inputs], vec![ptr::null(); num_outputs]);
-        // SAFETY: the caller's promise, and room for as many values as there are.
-        unsafe {
-            ort_call!(ort, Node_GetInputs, node, inputs.as_mut_ptr(), num_inputs)?;
-            ort_call!(ort, Node_GetOutputs, node, outputs.as_mut_ptr(), num_outputs)?;
-        }
+            (inputs(ort, node)?, outputs(ort, node)?)
+        };
         let input = inputs.first().copied().unwrap_or(ptr::null());
         // SAFETY: values of the node's, and the node.
         let ((dtype, shape), axis, split, types) = unsafe {
@@ -160,6 +164,8 @@ impl Capability {
             lengths: types.iter().map(|(_, shape)| length(shape).unwrap_or(-1)).collect(),
             has_unused: outputs.iter().any(|value| value.is_null()),
             release: ort.release,
+            // SAFETY: values of the node's.
+            crossed: unsafe { surroundings.crossed(dtype, input, &outputs) }?,
             has_lengths: !split.is_empty() || inputs.get(1).is_some_and(|value| !value.is_null()),
         })
     }
@@ -189,17 +195,14 @@ impl Capability {
     /// # Safety
     /// `node` must be a node of the graph that is asked about.
     unsafe fn title(&self, node: *const OrtNode) -> Result<String, Error> {
-        let (ort, mut name, mut count) = (self.ort, ptr::null(), 0);
-        // SAFETY: the caller's promise; names live as long as the node; there is room for all outputs.
+        let (ort, mut name) = (self.ort, ptr::null());
+        // SAFETY: the caller's promise; names live as long as the node.
         unsafe {
             ort_call!(ort, Node_GetName, node, &raw mut name)?;
             if !text(name).is_empty() {
                 return Ok(format!("node '{}'", text(name)));
             }
-            ort_call!(ort, Node_GetNumOutputs, node, &raw mut count)?;
-            let mut outputs = vec![ptr::null(); count];
-            ort_call!(ort, Node_GetOutputs, node, outputs.as_mut_ptr(), count)?;
-            if let Some(first) = outputs.into_iter().find(|output| !output.is_null()) {
+            if let Some(first) = outputs(ort, node)?.into_iter().find(|output| !output.is_null()) {
                 ort_call!(ort, GetValueInfoName, first, &raw mut name)?;
             }
             Ok(format!("the node without a name that gives '{}'", text(name)))

@@ -5,6 +5,7 @@
 //! | `lib.rs` | the functions that ONNX Runtime looks for in the library |
 //! | `provider.rs` | the plugin execution provider |
 //! | `capability.rs`, `claims.rs` | which nodes it takes, and the rule for it |
+//! | `surroundings.rs` | what ONNX Runtime would do with the nodes around a Split |
 //! | `custom_ops.rs` | the custom ops |
 //! | `node.rs`, `plan.rs` | how a node is run, for both, and what a run leaves to the next |
 //! | `attributes.rs`, `params.rs` | a node's parameters |
@@ -23,6 +24,7 @@ mod params;
 mod plan;
 mod provider;
 mod strings;
+mod surroundings;
 mod tensor;
 
 use abi::OrtEpFactory;

@@ -8,8 +8,11 @@
 #include <openvino/core/except.hpp>
 #include <openvino/core/parallel.hpp>
 #include <openvino/op/constant.hpp>
+#include <openvino/op/parameter.hpp>
+#include <openvino/op/variadic_split.hpp>
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 #include <string>
 
@@ -42,6 +45,19 @@ ov::Tensor as_the_document_has_them(const ov::Tensor &lengths) {
     ov::Tensor wide(ov::element::i64, lengths.get_shape());
     std::copy_n(lengths.data<const int32_t>(), lengths.get_size(), wide.data<int64_t>());
     return wide;
+}
+
+// The lengths, if OpenVINO can tell them before the model runs; else, no tensor.
+ov::Tensor known(const ov::Output<ov::Node> &lengths) {
+    if (auto constant = ov::as_type_ptr<ov::op::v0::Constant>(lengths.get_node_shared_ptr()))
+        return constant->get_tensor_view();
+    // One of OpenVINO's own operators makes it compute what it can of them; the data is of no
+    // concern.
+    auto data = std::make_shared<ov::op::v0::Parameter>(ov::element::u8, ov::PartialShape{-1});
+    auto axis = ov::op::v0::Constant::create(ov::element::i64, {}, {0});
+    std::make_shared<ov::op::v1::VariadicSplit>(data, axis, lengths);
+    const auto &tensor = lengths.get_tensor();
+    return tensor.has_and_set_bound() ? tensor.get_lower_value() : ov::Tensor();
 }
 
 // The pieces' shapes, as far as they are known; an error where the split is refused.
@@ -176,9 +192,9 @@ void Split::validate_and_infer_types() {
     ov::Tensor given;
     std::optional<Described> lengths;
     if (auto place = static_cast<size_t>(m_rule.lengths_input)) {
-        auto constant = ov::as_type_ptr<ov::op::v0::Constant>(get_input_node_shared_ptr(place));
-        if (constant) {
-            given = as_the_document_has_them(constant->get_tensor_view());
+        given = known(input_value(place));
+        if (given) {
+            given = as_the_document_has_them(given);
             lengths.emplace(given);
         } else { // They are known when the model runs.
             lengths.emplace(ov::PartialShape{m_rule.pieces}, ov::element::i64);
@@ -236,6 +252,48 @@ bool Split::evaluate(ov::TensorVector &outputs, const ov::TensorVector &inputs) 
     for (const auto &output : outputs)
         buffers.emplace_back(output);
     copy(input, rule, buffers);
+    return true;
+}
+
+bool Split::evaluate_lower(ov::TensorVector &outputs) const {
+    return evaluate_bounds(outputs, get_input_tensor(0).get_lower_value());
+}
+
+bool Split::evaluate_upper(ov::TensorVector &outputs) const {
+    return evaluate_bounds(outputs, get_input_tensor(0).get_upper_value());
+}
+
+bool Split::evaluate_bounds(ov::TensorVector &outputs, const ov::Tensor &input) const {
+    for (size_t i = 0; i < get_output_size(); i++)
+        if (get_output_partial_shape(i).is_dynamic())
+            return false;
+    ov::TensorVector inputs{input};
+    for (size_t i = 1; i < get_input_size(); i++) {
+        const auto &tensor = get_input_tensor(i);
+        if (!tensor.has_and_set_bound())
+            return false;
+        inputs.push_back(tensor.get_lower_value());
+    }
+    return input && evaluate(outputs, inputs);
+}
+
+// Splits the places of the symbols.
+bool Split::evaluate_symbol(ov::TensorSymbolVector &outputs) const {
+    const auto symbols = get_input_tensor(0).get_value_symbol();
+    if (symbols.empty() || get_input_partial_shape(0).is_dynamic())
+        return false;
+    ov::Tensor places(ov::element::u64, get_input_shape(0));
+    std::iota(places.data<uint64_t>(), places.data<uint64_t>() + places.get_size(), 0);
+    ov::TensorVector pieces;
+    for (size_t i = 0; i < get_output_size(); i++)
+        pieces.emplace_back(ov::element::u64, ov::Shape{0});
+    if (!evaluate_bounds(pieces, places))
+        return false;
+    for (size_t i = 0; i < pieces.size(); i++) {
+        outputs[i].clear();
+        for (size_t j = 0; j < pieces[i].get_size(); j++)
+            outputs[i].push_back(symbols[pieces[i].data<uint64_t>()[j]]);
+    }
     return true;
 }
 

@@ -34,8 +34,14 @@ class Split : public ov::op::Op {
     std::shared_ptr<ov::Node> clone_with_new_inputs(const ov::OutputVector &inputs) const override;
     bool has_evaluate() const override { return true; }
     bool evaluate(ov::TensorVector &outputs, const ov::TensorVector &inputs) const override;
+    // What is known of the values before the model runs, such as those of a shape: bounds, and
+    // which of them are the same.
+    bool evaluate_lower(ov::TensorVector &outputs) const override;
+    bool evaluate_upper(ov::TensorVector &outputs) const override;
+    bool evaluate_symbol(ov::TensorSymbolVector &outputs) const override;
 
   private:
+    bool evaluate_bounds(ov::TensorVector &outputs, const ov::Tensor &input) const;
     libsplit_params params(const libsplit_tensor *lengths) const;
 
     Rule m_rule;

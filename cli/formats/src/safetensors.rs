@@ -121,9 +121,23 @@ impl Header {
         Ok(Self { tensors, metadata: raw.metadata })
     }
 
-    /// The beginning of a file with these tensors: length and text, padded to 8 bytes.
+    /// At most so many bytes is the text of the header of any file that has these tensors, or parts of them.
     #[must_use]
-    pub fn to_bytes(&self) -> Vec<u8> {
+    pub fn longest_bytes(&self) -> u64 {
+        // Each character may take a few in JSON, and each number 20 digits.
+        let text = |text: &str| 6 * text.len() as u64 + 4;
+        let metadata = self.metadata.iter().flatten();
+        let metadata: u64 = metadata.map(|(key, value)| text(key) + text(value)).sum();
+        let tensors = self.tensors.iter();
+        let tensors = tensors.map(|it| text(&it.name) + 100 + 21 * it.shape.len() as u64);
+        tensors.sum::<u64>() + metadata + 100
+    }
+
+    /// The beginning of a file with these tensors: length and text, padded to 8 bytes.
+    ///
+    /// # Errors
+    /// It would be longer than the format allows, so that nobody could read it.
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
         let mut entries = Vec::new();
         if let Some(metadata) = &self.metadata {
             let pairs =
@@ -140,10 +154,13 @@ impl Header {
         }));
         let text = format!("{{{}}}", entries.join(","));
         let length = text.len().next_multiple_of(8);
+        if length as u64 > LONGEST {
+            invalid!("its header would take {length} bytes, and the format allows {LONGEST}: divide the model into more files");
+        }
         let mut bytes = (length as u64).to_le_bytes().to_vec();
         bytes.extend(text.as_bytes());
         bytes.resize(8 + length, b' ');
-        bytes
+        Ok(bytes)
     }
 }
 
@@ -305,7 +322,7 @@ mod tests {
         let header = Header::parse(text.as_bytes(), 7).unwrap();
         let names: Vec<_> = header.tensors.iter().map(|tensor| tensor.name.as_str()).collect();
         assert_eq!(names, ["a", "empty", "é\""]);
-        let mut file = header.to_bytes();
+        let mut file = header.to_bytes().unwrap();
         assert_eq!(file.len() % 8, 0);
         assert_eq!(Header::parse(&file[8..], 7).unwrap(), header);
         file.extend([1, 2, 3, 4, 5, 6, 7]);

@@ -6,7 +6,7 @@
 //! the one head that there is, if that may be replicated. A part may be whole on every rank, and
 //! zeros may follow the last head, so that the heads divide.
 
-use super::text::{AxisRule, CutRule, Part, Parts};
+use super::text::{is_key_or_value, AxisRule, CutRule, Part, Parts};
 use crate::failure::refuse;
 use anyhow::Result;
 use std::fmt::Write;
@@ -115,6 +115,21 @@ impl CutRule {
         Ok(Cut { axis, extent: along.extent(), real: extent, ranks })
     }
 
+    /// Of what every rank has a part of its own: from where to where a rank's part goes, and how much the
+    /// whole is without padding. In heads, or other units that are the same in tensors that are cut alike.
+    pub fn shares(&self, axis: usize, extent: u64, tp: usize) -> Result<Vec<(u64, u64, u64)>> {
+        let along = Along::new(self, axis, extent)?;
+        let shares = (0..tp as u64).map(|rank| along.own_share(rank, tp as u64));
+        shares.collect()
+    }
+
+    /// Elements of a head of what every rank has a part of its own, and how many such heads there are.
+    pub fn heads(&self, axis: usize, extent: u64) -> Result<(u64, u64)> {
+        let along = Along::new(self, axis, extent)?;
+        let own = along.own();
+        Ok((own.width, own.real * along.groups))
+    }
+
     /// The extent of the whole axis, of which a rank has so much.
     pub fn whole_extent(&self, axis: usize, local: u64, tp: usize) -> Result<u64> {
         if self.pad_to.is_some_and(|multiple| multiple > 1) {
@@ -143,9 +158,12 @@ impl CutRule {
 struct Heads<'a> {
     name: &'a str,
     count: u64,
+    /// How many of them are not padding.
+    real: u64,
     /// Elements of a head.
     width: u64,
     is_whole: bool,
+    may_replicate: bool,
 }
 
 /// What lies along an axis.
@@ -162,8 +180,15 @@ impl<'a> Along<'a> {
         let mut parts = match &rule.parts {
             Parts::Heads(parts) => heads_of(rule, parts, axis, extent)?,
             Parts::Elements(count) if extent.is_multiple_of(*count) => {
-                let part =
-                    || Heads { name: "part", count: extent / count, width: 1, is_whole: false };
+                let each = extent / count;
+                let part = || Heads {
+                    name: "part",
+                    count: each,
+                    real: each,
+                    width: 1,
+                    is_whole: false,
+                    may_replicate: false,
+                };
                 (0..*count).map(|_| part()).collect()
             }
             Parts::Elements(count) => {
@@ -177,7 +202,7 @@ impl<'a> Along<'a> {
         if rule.is_grouped {
             let fewest = parts.iter().map(|part| part.count).min().unwrap_or(1);
             groups = rule.groups.unwrap_or(fewest);
-            for Heads { name, count, .. } in &mut parts {
+            for Heads { name, count, real, .. } in &mut parts {
                 if !count.is_multiple_of(groups) {
                     refuse!(
                         "{name} has {count} heads, which do not divide into {groups} groups: give \
@@ -185,6 +210,7 @@ impl<'a> Along<'a> {
                     );
                 }
                 *count /= groups;
+                *real = *count;
             }
         }
         if let Some(multiple) = rule.pad_to {
@@ -206,6 +232,26 @@ impl<'a> Along<'a> {
     /// Elements along the axis, with the zeros that are added.
     fn extent(&self) -> u64 {
         self.groups * self.group()
+    }
+
+    /// The part of which every rank has heads of its own; the first, if there is none.
+    fn own(&self) -> &Heads<'a> {
+        let own = self.parts.iter().find(|part| !part.is_whole && !part.may_replicate);
+        own.unwrap_or(&self.parts[0])
+    }
+
+    fn own_share(&self, rank: u64, tp: u64) -> Result<(u64, u64, u64)> {
+        let part = self.own();
+        let (group, first, taken) = if self.groups.is_multiple_of(tp) {
+            let each = self.groups / tp;
+            (rank * each, 0, each * part.count)
+        } else {
+            let sharers = tp / self.groups; // 'segments' has been called, which checks that
+            let (first, taken) = self.share(part, rank % sharers, sharers)?;
+            (rank / sharers, first, taken)
+        };
+        let begin = group * part.count + first;
+        Ok((begin, begin + taken, part.real * self.groups))
     }
 
     fn segments(&self, rank: u64, tp: u64) -> Result<Vec<Segment>> {
@@ -244,13 +290,10 @@ impl<'a> Along<'a> {
 
     /// Which of a part's heads in a group one of its ranks takes: the first, and how many.
     fn share(&self, part: &Heads, sharer: u64, sharers: u64) -> Result<(u64, u64)> {
-        let Heads { name, count, width, .. } = *part;
+        let Heads { name, count, width, may_replicate, .. } = *part;
         if count.is_multiple_of(sharers) {
             return Ok((sharer * (count / sharers), count / sharers));
         }
-        let is_kv = matches!(name, "k" | "v" | "key" | "value" | "kv");
-        let is_one = self.parts.len() == 1 && matches!(self.rule.parts, Parts::Heads(_));
-        let may_replicate = self.rule.replicate_kv && (is_kv || is_one);
         if may_replicate && sharers.is_multiple_of(count) {
             return Ok((sharer / (sharers / count), 1));
         }
@@ -267,15 +310,16 @@ impl<'a> Along<'a> {
             1 => "replicate it".into(),
             all => format!("use a --tp that divides {all}"),
         };
-        let could_replicate = is_kv || is_one && self.rule.name != "rowwise";
+        let is_heads = name == "heads" && self.rule.name == "colwise";
         if may_replicate {
             let _ = write!(remedy, " or is a multiple of it");
-        } else if !self.rule.replicate_kv && sharers.is_multiple_of(count) && could_replicate {
+        } else if !self.rule.replicate_kv
+            && sharers.is_multiple_of(count)
+            && (is_key_or_value(name) || is_heads)
+        {
             let _ = write!(remedy, ", or replicate_kv = true if these are key or value heads");
         } else if let Some(name) = &self.rule.pad_name {
             let _ = write!(remedy, ", or --set {name}={ranks} to add zeros");
-        } else if matches!(self.rule.parts, Parts::Elements(1)) && all > 1 {
-            let _ = write!(remedy, ", or pad_to = {ranks} to add zeros");
         }
         refuse!("axis {axis}: {whose} cannot be shared equally among {ranks} ranks: {remedy}");
     }
@@ -296,8 +340,10 @@ fn heads_of<'a>(
         .map(|part| Heads {
             name: &part.name,
             count: part.heads,
+            real: part.heads,
             width: part.width.unwrap_or(width),
             is_whole: part.is_whole,
+            may_replicate: part.may_replicate,
         })
         .collect();
     let total = heads

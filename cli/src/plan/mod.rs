@@ -6,8 +6,10 @@
 //! | `ready.rs` | the plans that come with the tool |
 //! | `cut.rs` | one axis among ranks: parts, heads, layouts |
 //! | `place.rs` | every tensor of a checkpoint with its place |
+//! | `pairs.rs` | tensors that are computed with each other are cut alike |
 
 mod cut;
+mod pairs;
 mod place;
 mod ready;
 mod text;

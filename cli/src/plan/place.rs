@@ -1,12 +1,13 @@
 //! Every tensor of a checkpoint with its place: on every rank, cut among the ranks, or on one rank.
 
 use super::cut::Cut;
-use super::text::{Block, CutRule, Numbers, Plan, Rule, Values};
+use super::text::{Block, BlockSize, CutRule, Numbers, Parts, Plan, Rule, Values};
 use crate::checkpoint::Model;
 use crate::config::Config;
 use crate::failure::{failure, invalid, refuse, Kind};
-use crate::report::kinds;
-use anyhow::{Context, Result};
+use crate::report::{kinds, shown};
+use crate::signals;
+use anyhow::{Context, Error, Result};
 use libsplit_formats::safetensors::Tensor;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -54,15 +55,21 @@ pub struct Placed {
 pub struct Given<'a> {
     pub values: &'a Values,
     pub config: &'a Config,
+    /// Whether config.json names a quantization.
+    pub is_quantized: bool,
 }
 
-/// The components that end the names of what belongs to quantized weights, beside all with "scale" in
-/// them. What they hold does not lie as in a weight: a pattern that matches any name does not cut them,
-/// and no option lets them go unmatched.
-const QUANTIZED: [&str; 10] = [
+/// The components that end the names of what belongs to quantized weights alone. What they hold does not
+/// lie as in a weight, and no option lets them go unmatched.
+const QUANTIZED: [&str; 15] = [
     "qweight",
     "qzeros",
+    "scales",
     "g_idx",
+    "weight_scale",
+    "weight_scale_inv",
+    "weight_scale_2",
+    "input_scale",
     "weight_packed",
     "weight_shape",
     "weight_zero_point",
@@ -72,26 +79,39 @@ const QUANTIZED: [&str; 10] = [
     "weight_format",
 ];
 
-fn is_quantized(name: &str) -> bool {
+/// Whether a tensor belongs to a quantized weight. Other scales than those of quantizations are in many
+/// models: they count only in a model that is quantized, or beside a weight of 8 bits or fewer.
+fn is_quantized(name: &str, given: &Given, tensors: &HashMap<&str, &Tensor>) -> bool {
     let leaf = leaf(name);
-    QUANTIZED.contains(&leaf) || leaf.contains("scale") || leaf.ends_with("absmax")
+    let is_beside_quantized = || {
+        let weight = tensors.get(sibling_of(name, "weight").as_str());
+        weight.is_some_and(|weight| weight.dtype.bits <= 8)
+    };
+    QUANTIZED.contains(&leaf)
+        || leaf.ends_with("absmax")
+        || leaf.contains("scale") && (given.is_quantized || is_beside_quantized())
 }
 
 /// Applies a plan to the tensors of a whole checkpoint.
 pub fn place(plan: &Plan, model: &Model, tp: usize, given: &Given) -> Result<Placed> {
     let numbers =
         Numbers { given: given.values, plan, config: given.config, tp, used: Values::new() };
-    let shapes = model.shapes();
+    let by_name = model.by_name();
     let rules = plan.entries.iter().map(|_| None).collect();
-    let mut work = Placer { plan, tp, numbers, shapes, rules, cuts: HashMap::new() };
+    let (cuts, pairs) = (HashMap::new(), HashMap::new());
+    let unpaired = Vec::new();
+    let mut work = Placer { plan, tp, numbers, tensors: by_name, rules, cuts, pairs, unpaired };
     let mut rank_bytes = vec![0_u64; tp];
     let mut unmatched = Vec::new();
     let mut tensors = Vec::new();
     for file in &model.files {
         let mut places = Vec::with_capacity(file.header.tensors.len());
         for tensor in &file.header.tensors {
-            let entry = plan.entry(&tensor.name);
-            if entry.is_none() && is_quantized(&tensor.name) {
+            signals::check()?;
+            // What the index does not list is not matched, but copied as it is.
+            let entry = plan.entry(&tensor.name).filter(|_| file.lists(tensor));
+            let is_unmatched = entry.is_none() && file.lists(tensor);
+            if is_unmatched && is_quantized(&tensor.name, given, &work.tensors) {
                 unmatched.push(tensor.name.as_str());
             }
             let place = entry.map_or(Ok(Place::Whole), |entry| work.place(entry, tensor));
@@ -109,11 +129,12 @@ pub fn place(plan: &Plan, model: &Model, tp: usize, given: &Given) -> Result<Pla
             if unmatched.len() == 1 { "belongs" } else { "belong" }
         );
     }
+    work.check_pairs()?;
     Ok(Placed { tp, tensors, values: work.numbers.used, rank_bytes })
 }
 
 fn described(tensor: &Tensor) -> String {
-    format!("tensor {}, shape {:?}", tensor.name, tensor.shape)
+    format!("tensor {}, shape {:?}", shown(&tensor.name), tensor.shape)
 }
 
 /// Counts the bytes that each rank has of a tensor, which must be whole.
@@ -164,7 +185,8 @@ impl Placed {
             for (tensor, (entry, _)) in file.header.tensors.iter().zip(places) {
                 match entry {
                     Some(entry) => is_used[*entry] = true,
-                    None => names.push(tensor.name.as_str()),
+                    None if file.lists(tensor) => names.push(tensor.name.as_str()),
+                    None => {}
                 }
             }
         }
@@ -187,18 +209,23 @@ impl Placed {
 /// Cuts that are alike are made once.
 type CutKey = (usize, usize, u64, Option<(u64, u64)>);
 
-struct Placer<'a> {
-    plan: &'a Plan,
-    tp: usize,
+pub(super) struct Placer<'a> {
+    pub plan: &'a Plan,
+    pub tp: usize,
     numbers: Numbers<'a>,
-    shapes: HashMap<&'a str, &'a [u64]>,
+    /// The model's tensors by name.
+    pub tensors: HashMap<&'a str, &'a Tensor>,
     /// Of the entries that match something.
     rules: Vec<Option<Rule>>,
     cuts: HashMap<CutKey, Arc<Cut>>,
+    /// By entry, the tensors that are to be compared with others beside them.
+    pub pairs: HashMap<usize, Vec<&'a Tensor>>,
+    /// With their entries, tensors that are padded though an element may stand for several values.
+    pub unpaired: Vec<(usize, &'a Tensor)>,
 }
 
-impl Placer<'_> {
-    fn rule(&mut self, entry: usize) -> Result<Rule> {
+impl<'a> Placer<'a> {
+    pub fn rule(&mut self, entry: usize) -> Result<Rule> {
         if let Some(rule) = &self.rules[entry] {
             return Ok(rule.clone());
         }
@@ -207,34 +234,80 @@ impl Placer<'_> {
         Ok(rule)
     }
 
-    fn place(&mut self, entry: usize, tensor: &Tensor) -> Result<Place> {
+    fn place(&mut self, entry: usize, tensor: &'a Tensor) -> Result<Place> {
         let (name, shape) = (tensor.name.as_str(), tensor.shape.as_slice());
         match self.rule(entry)? {
             Rule::Replicate => Ok(Place::Whole),
             Rule::Cut(rule) => {
-                let pattern = &self.plan.entries[entry];
-                let leaf = leaf(name);
-                if is_quantized(name) && !pattern.names_leaf() {
-                    refuse!(
-                        "{leaf} does not have the layout of a weight, and pattern {:?} matches \
-                         any name: add a pattern that ends with .{leaf} to the plan",
-                        pattern.pattern
-                    );
-                }
-                let Some(axis) = axis_of(&rule, &pattern.pattern, name, shape.len())? else {
+                let pattern = &self.plan.entries[entry].pattern;
+                let Some(axis) = axis_of(&rule, pattern, name, shape.len())? else {
                     return Ok(Place::Whole);
                 };
-                self.cut(&rule, entry, axis, shape[axis]).map(Place::Cut).map_err(|error| {
-                    if !leaf.contains("scale") || rule.has_axis() {
-                        return error;
-                    }
-                    let remedy = "scale_of = \"weight\" lets scales follow their weight";
-                    failure(Kind::Refused, format!("{error}; {remedy}"))
-                })
+                self.check_leaf(entry, &rule, name, shape[axis])?;
+                if rule.pairs_with.is_some() || rule.head_dim_of.is_some() {
+                    self.pairs.entry(entry).or_default().push(tensor);
+                } else if rule.pad_to.is_some_and(|it| it > 1) && holds_several(tensor) {
+                    self.unpaired.push((entry, tensor));
+                }
+                let cut = self.cut(&rule, entry, axis, shape[axis]);
+                let cut =
+                    cut.map_err(|error| self.with_remedy(error, &rule, tensor, shape[axis]))?;
+                self.check_query(&rule, name, axis, shape[axis])?;
+                Ok(Place::Cut(cut))
             }
             Rule::ByIndex { by, of } => self.by_index(name, shape, &by, of),
             Rule::ScaleOf { sibling, block } => self.scale(name, shape, &sibling, &block),
         }
+    }
+
+    /// Refuses a pattern that matches any name for all but weights, biases, and what is as long as the weight.
+    fn check_leaf(&mut self, entry: usize, rule: &CutRule, name: &str, extent: u64) -> Result<()> {
+        let leaf = leaf(name);
+        if matches!(leaf, "weight" | "bias") || !self.plan.matches_any(entry, name) {
+            return Ok(());
+        }
+        let weight = self.tensors.get(sibling_of(name, "weight").as_str());
+        let pattern = &self.plan.entries[entry].pattern;
+        if let Some(weight) = weight.filter(|_| !QUANTIZED.contains(&leaf)) {
+            let axis = axis_of(rule, pattern, &weight.name, weight.shape.len())?;
+            if axis.is_some_and(|axis| weight.shape[axis] == extent) {
+                return Ok(());
+            }
+        }
+        refuse!(
+            "{leaf} may not have the layout of a weight, and pattern {pattern:?} matches any name: add \
+             a pattern that ends with .{leaf} before it in the plan"
+        );
+    }
+
+    /// Query heads are never replicated: each of them would count several times.
+    fn check_query(&self, rule: &CutRule, name: &str, axis: usize, extent: u64) -> Result<()> {
+        let module = name.rsplit('.').find(|part| !matches!(*part, "weight" | "bias"));
+        let is_query = module.is_some_and(|module| {
+            matches!(module, "q" | "wq" | "query") || module.starts_with("q_")
+        });
+        if rule.replicate_kv && is_query && rule.heads(axis, extent)?.1 < self.tp as u64 {
+            refuse!(
+                "replicate_kv: these look like query heads, and there are fewer than {} ranks: use a \
+                 smaller --tp, and give key and value heads a pattern of their own",
+                self.tp
+            );
+        }
+        Ok(())
+    }
+
+    /// An error of a cut, with what else would help.
+    fn with_remedy(&self, error: Error, rule: &CutRule, tensor: &Tensor, extent: u64) -> Error {
+        let is_plain = matches!(rule.parts, Parts::Elements(1)) && rule.pad_name.is_none();
+        let remedy = if leaf(&tensor.name).contains("scale") && !rule.has_axis() {
+            "; scale_of = \"weight\" lets scales follow their weight".into()
+        } else if is_plain && extent > 1 && !self.plan.is_ready && !holds_several(tensor) {
+            let tp = self.tp;
+            format!(", or pad_to = {tp} to add zeros, here and in what is computed with it")
+        } else {
+            return error;
+        };
+        failure(Kind::Refused, format!("{error}{remedy}"))
     }
 
     fn cut(&mut self, rule: &CutRule, entry: usize, axis: usize, extent: u64) -> Result<Arc<Cut>> {
@@ -278,17 +351,15 @@ impl Placer<'_> {
     /// The cut of a scale: as its weight's, in blocks.
     fn scale(&mut self, name: &str, shape: &[u64], sibling: &str, block: &Block) -> Result<Place> {
         let weight = sibling_of(name, sibling);
-        let Some((_, whole)) = self.shapes.get_key_value(weight.as_str()) else {
-            refuse!("scale_of = {sibling:?}: there is no tensor {weight}");
-        };
-        let whole: &[u64] = whole;
-        let scales = shape.iter().product::<u64>();
-        if *block == Block::Tensor && scales != 1 {
+        let Some(whole) = self.tensors.get(weight.as_str()) else {
             refuse!(
-                "block = \"tensor\" means a single scale, and there are {scales}: give the size \
-                 of the blocks"
+                "scale_of = {sibling:?}: there is no tensor {weight}: correct it, or give the tensor \
+                 its own rule"
             );
-        }
+        };
+        let whole: &[u64] = &whole.shape;
+        let scales = shape.iter().try_fold(1_u64, |count, extent| count.checked_mul(*extent));
+        check_single(scales.unwrap_or(u64::MAX), block)?;
         let Some(entry) = self.plan.entry(&weight) else { return Ok(Place::Whole) };
         let rule = match self.rule(entry)? {
             Rule::Replicate => return Ok(Place::Whole),
@@ -300,7 +371,8 @@ impl Placer<'_> {
         };
         let pattern = &self.plan.entries[entry].pattern;
         let axis = axis_of(&rule, pattern, &weight, whole.len())?;
-        let Some(axis) = axis.filter(|_| scales != 1) else { return Ok(Place::Whole) };
+        let is_single = scales == Some(1) && !matches!(block, Block::Sizes(_));
+        let Some(axis) = axis.filter(|_| !is_single) else { return Ok(Place::Whole) };
         let in_context = || format!("scale_of {weight}, shape {whole:?}");
         let found = scale_block(&rule, axis, whole, shape, block).with_context(in_context)?;
         let Some((size, count)) = found else { return Ok(Place::Whole) };
@@ -315,7 +387,7 @@ impl Placer<'_> {
     }
 }
 
-fn leaf(name: &str) -> &str {
+pub(super) fn leaf(name: &str) -> &str {
     name.rsplit('.').next().unwrap_or(name)
 }
 
@@ -328,7 +400,12 @@ fn sibling_of(name: &str, sibling: &str) -> String {
 }
 
 /// The axis that a rule cuts of a tensor of so many axes; none if every rank has the tensor.
-fn axis_of(rule: &CutRule, pattern: &str, name: &str, rank: usize) -> Result<Option<usize>> {
+pub(super) fn axis_of(
+    rule: &CutRule,
+    pattern: &str,
+    name: &str,
+    rank: usize,
+) -> Result<Option<usize>> {
     let is_bias = leaf(name) == "bias";
     if is_bias && rule.name == "rowwise" {
         return Ok(None); // added once, after the sum over the ranks
@@ -364,38 +441,82 @@ fn scale_block(
         }
         return Ok((axis == 0).then_some((1, weight[0])));
     }
-    let (extent, count) = (weight[axis], scale[axis]);
-    let size = match block {
-        Block::Sizes(sizes) if sizes.len() != weight.len() => {
-            refuse!("block has {} numbers, the weight {} axes", sizes.len(), weight.len())
+    if let Block::Sizes(sizes) = block {
+        return block_of(sizes, axis, weight, scale);
+    }
+    for (at, (extent, count)) in weight.iter().zip(scale).enumerate() {
+        if *count != 1 && count != extent {
+            refuse!(
+                "axis {at} has {count} scales for {extent} elements, and nothing says how many \
+                 elements share a scale: give block, as in block = [128, 128]"
+            );
         }
-        Block::Sizes(sizes) => sizes[axis],
-        _ if count == 1 => return Ok(None),
-        _ if count == extent => 1,
-        _ => refuse!(
-            "axis {axis} has {count} scales for {extent} elements, and nothing says how many \
-             elements share a scale: give block, as in block = [128, 128]"
-        ),
-    };
-    if extent.div_ceil(size) != count {
+    }
+    Ok((scale[axis] != 1).then_some((1, scale[axis])))
+}
+
+/// The same, where the plan says how many elements have one scale.
+fn block_of(
+    sizes: &[BlockSize],
+    axis: usize,
+    weight: &[u64],
+    scale: &[u64],
+) -> Result<Option<(u64, u64)>> {
+    if sizes.len() != weight.len() {
         refuse!(
-            "axis {axis} has {count} scales, and {extent} elements in blocks of {size} need {}: \
-             correct block",
-            extent.div_ceil(size)
+            "block has {} numbers, and the weight has {} axes: correct block",
+            sizes.len(),
+            weight.len()
         );
     }
-    Ok((count != 1).then_some((size, count)))
+    for (at, (size, (extent, count))) in sizes.iter().zip(weight.iter().zip(scale)).enumerate() {
+        let Some(needed) = size.scales(*extent).filter(|needed| needed != count) else { continue };
+        let blocks = match size {
+            BlockSize::Elements(size) => format!("in blocks of {size}"),
+            BlockSize::All => "in a single block".into(),
+            BlockSize::Inverse(count) => format!("with {count} scales each"),
+        };
+        refuse!("axis {at} has {count} scales, and {extent} elements {blocks} need {needed}: correct block");
+    }
+    match sizes[axis] {
+        _ if scale[axis] == 1 => Ok(None),
+        BlockSize::All => Ok(None),
+        BlockSize::Elements(size) => Ok(Some((size, scale[axis]))),
+        BlockSize::Inverse(_) => refuse!(
+            "axis {axis} is cut, and an element of it has several scales: give the scales their own rule"
+        ),
+    }
+}
+
+/// Refuses several scales where there can be only one.
+fn check_single(scales: u64, block: &Block) -> Result<()> {
+    match block {
+        Block::Tensor(None) if scales != 1 => refuse!(
+            "block = \"tensor\" means a single scale, and there are {scales}: give the size of the \
+             blocks, as in block = [128, 128]"
+        ),
+        Block::Tensor(Some(name)) if scales != 1 => refuse!(
+            "there are {scales} scales, and {name} is not known: give it with --set {name}=A,B"
+        ),
+        _ => Ok(()),
+    }
+}
+
+/// Whether an element of a tensor may stand for several values: it is packed in words or blocks.
+fn holds_several(tensor: &Tensor) -> bool {
+    let is_integer = tensor.dtype.name.starts_with(['U', 'I']) || tensor.dtype.bits < 8;
+    is_integer && !matches!(leaf(&tensor.name), "weight" | "bias")
 }
 
 /// The shape of a whole tensor, of which each rank has one of these shapes.
 pub fn whole_shape(
     plan: &Plan,
-    local: &HashMap<&str, &[u64]>,
-    name: &str,
+    local: &HashMap<&str, &Tensor>,
+    tensor: &Tensor,
     tp: usize,
     given: &Given,
 ) -> Result<Vec<u64>> {
-    let mut shape = local[name].to_vec();
+    let (name, mut shape) = (tensor.name.as_str(), tensor.shape.clone());
     let mut numbers =
         Numbers { given: given.values, plan, config: given.config, tp, used: Values::new() };
     let Some(entry) = plan.entry(name) else { return Ok(shape) };
@@ -413,15 +534,24 @@ pub fn whole_shape(
         Rule::ScaleOf { sibling, block } => {
             let weight = sibling_of(name, &sibling);
             let Some(here) = local.get(weight.as_str()) else {
-                refuse!("scale_of = {sibling:?}: there is no tensor {weight}");
+                refuse!(
+                    "scale_of = {sibling:?}: there is no tensor {weight}: correct it, or give the \
+                     tensor its own rule"
+                );
             };
+            let here = &here.shape;
             let Some(entry) = plan.entry(&weight) else { return Ok(shape) };
             let Rule::Cut(rule) = plan.entries[entry].rule(&mut numbers)? else { return Ok(shape) };
             let pattern = &plan.entries[entry].pattern;
             let axis = axis_of(&rule, pattern, &weight, here.len())?;
             let Some(axis) = axis else { return Ok(shape) };
             let size = match &block {
-                Block::Sizes(sizes) if shape.len() == sizes.len() => sizes[axis],
+                Block::Sizes(sizes) if shape.len() == sizes.len() && axis < sizes.len() => {
+                    match sizes[axis] {
+                        BlockSize::Elements(size) => size,
+                        BlockSize::All | BlockSize::Inverse(_) => return Ok(shape),
+                    }
+                }
                 _ if shape.iter().product::<u64>() == 1 => return Ok(shape),
                 _ => match scale_block(&rule, axis, here, &shape, &block)? {
                     Some((size, _)) => size,

@@ -55,22 +55,23 @@ pub fn names() -> String {
     READY.map(|(name, ..)| name).join(", ")
 }
 
-/// Finds the text of a plan: the one for the model, a ready one by its name, or a file. A ready plan is
-/// refused for models that are known to be others.
-pub fn plan_text(plan: &str, config: &Config) -> Result<String> {
+/// Finds the text of a plan, and whether it is a ready one: the one for the model, a ready one by its name,
+/// or a file. A ready plan is refused for models that are known to be others.
+pub fn plan_text(plan: &str, config: &Config) -> Result<(String, bool)> {
     let named = ready(plan);
     if plan != "auto" && named.is_none() {
-        return fs::read_to_string(plan).with_context(|| {
+        let text = fs::read_to_string(plan).with_context(|| {
             format!("--plan {plan} is neither a ready plan (auto, {}) nor a file", names())
-        });
+        })?;
+        return Ok((text, false));
     }
-    let model = config.text("model_type");
+    let model = config.text("model_type")?;
     let text = match &model {
         Some(model) => for_model(model).filter(|text| named.is_none_or(|named| named == *text)),
         None => named,
     };
     if let Some(text) = text {
-        return Ok(text.into());
+        return Ok((text.into(), true));
     }
     let all = names();
     let Some(path) = config.path() else {

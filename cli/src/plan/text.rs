@@ -19,7 +19,9 @@ pub struct Plan {
     pub text: String,
     pub entries: Vec<Entry>,
     globs: GlobSet,
-    values: BTreeMap<String, u64>,
+    values: BTreeMap<String, i64>,
+    /// Whether it comes with the tool, so that no remedy says to change it.
+    pub is_ready: bool,
 }
 
 /// A pattern with its rule.
@@ -53,10 +55,31 @@ pub enum Rule {
 pub enum Block {
     /// The plan does not say: one scale for an axis, or one for each of its elements.
     Unsaid,
-    /// One for all.
-    Tensor,
+    /// One for all. If that is because a number is not known, its name.
+    Tensor(Option<String>),
     /// So many of each axis.
-    Sizes(Vec<u64>),
+    Sizes(Vec<BlockSize>),
+}
+
+/// The elements of an axis that have one scale.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BlockSize {
+    Elements(u64),
+    /// The whole axis.
+    All,
+    /// An element, or a word of several values, has so many scales.
+    Inverse(u64),
+}
+
+impl BlockSize {
+    /// How many scales an axis has; none if that is more than 64 bits hold.
+    pub fn scales(self, extent: u64) -> Option<u64> {
+        match self {
+            Self::Elements(size) => Some(extent.div_ceil(size)),
+            Self::All => Some(extent.min(1)),
+            Self::Inverse(count) => extent.checked_mul(count),
+        }
+    }
 }
 
 /// How an axis is cut.
@@ -68,6 +91,10 @@ pub struct CutRule {
     pub groups: Option<u64>,
     pub is_grouped: bool,
     pub head_dim: Option<u64>,
+    /// The module beside it whose heads are as wide.
+    pub head_dim_of: Option<String>,
+    /// The module beside it that is computed with it, and cut alike.
+    pub pairs_with: Option<String>,
     pub replicate_kv: bool,
     /// Zeros are added, up to a multiple of so many heads or elements.
     pub pad_to: Option<u64>,
@@ -103,13 +130,20 @@ pub struct Part {
     pub width: Option<u64>,
     /// Every rank has all of it.
     pub is_whole: bool,
+    /// Several ranks may have the same head.
+    pub may_replicate: bool,
+}
+
+/// The parts that `replicate_kv` means.
+pub fn is_key_or_value(name: &str) -> bool {
+    matches!(name, "k" | "v" | "key" | "value" | "kv")
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RawPlan {
     #[serde(default)]
-    values: BTreeMap<String, u64>,
+    values: BTreeMap<String, i64>,
     tensors: toml::Table,
     /// Patterns that come first for checkpoints of a quantization, by its name or several.
     #[serde(default)]
@@ -129,6 +163,8 @@ struct RawRule {
     layout: Option<String>,
     groups: Option<Given>,
     head_dim: Option<Given>,
+    head_dim_of: Option<String>,
+    pairs_with: Option<String>,
     replicate_kv: Option<bool>,
     pad_to: Option<Given>,
     by: Option<String>,
@@ -140,18 +176,37 @@ struct RawRule {
 /// The keys that mean something with each rule.
 const KEYS: [(&str, &[&str]); 6] = [
     ("replicate", &[]),
-    ("colwise", &["axis", "heads", "head_dim", "replicate_kv", "pad_to"]),
-    ("rowwise", &["axis", "heads", "head_dim", "pad_to"]),
-    ("packed", &["axis", "split_factor", "parts", "layout", "groups", "head_dim", "replicate_kv"]),
+    (
+        "colwise",
+        &["axis", "heads", "head_dim", "head_dim_of", "pairs_with", "replicate_kv", "pad_to"],
+    ),
+    ("rowwise", &["axis", "heads", "head_dim", "head_dim_of", "pairs_with", "pad_to"]),
+    (
+        "packed",
+        &[
+            "axis",
+            "split_factor",
+            "parts",
+            "layout",
+            "groups",
+            "head_dim",
+            "head_dim_of",
+            "pairs_with",
+            "replicate_kv",
+        ],
+    ),
     ("by_index", &["by", "of"]),
     ("scale_of", &["block"]),
 ];
+
+/// The keys whose value is a number, or the name of one.
+const NUMBERS: [&str; 6] = ["heads", "split_factor", "groups", "head_dim", "pad_to", "of"];
 
 /// A number, or the name of one.
 #[derive(Clone, Deserialize)]
 #[serde(untagged)]
 enum Given {
-    Number(u64),
+    Number(i64),
     Text(String),
 }
 
@@ -169,10 +224,11 @@ impl Plan {
             Ok(raw) => raw,
             Err(error) => invalid!("{}", error.to_string().trim_end()),
         };
-        let (mut all, mut known) = (Vec::new(), Vec::new());
+        let (mut all, mut known, mut used) = (Vec::new(), Vec::new(), BTreeSet::new());
         for (names, table) in raw.quantized {
             // All of them, so that a mistake is found whichever the checkpoint needs.
             let entries = entries(table).with_context(|| format!("quantized.{names:?}"))?;
+            used.extend(entries.iter().flat_map(Entry::names));
             let names = names.split(',').map(str::trim);
             if names.clone().any(|name| Some(name) == quantization) {
                 all = entries;
@@ -186,9 +242,18 @@ impl Plan {
                 if known.is_empty() { "no quantization".into() } else { known.join(", ") }
             );
         }
-        let tensors = entries(raw.tensors)?.into_iter();
+        let tensors = entries(raw.tensors)?;
+        used.extend(tensors.iter().flat_map(Entry::names));
+        if let Some(name) = raw.values.keys().find(|name| !used.contains(*name)) {
+            let used: Vec<_> = used.into_iter().collect();
+            let used = if used.is_empty() { "none".into() } else { used.join(", ") };
+            invalid!(
+                "[values] {name}: the plan uses no number with this name: correct it; the names it \
+                 uses: {used}"
+            );
+        }
         // A quantized weight may be there in other tensors than these.
-        all.extend(tensors.map(|entry| Entry {
+        all.extend(tensors.into_iter().map(|entry| Entry {
             is_optional: entry.is_optional || quantization.is_some(),
             ..entry
         }));
@@ -200,7 +265,8 @@ impl Plan {
                 Err(error) => invalid!("pattern {:?}: {}", entry.pattern, error.kind()),
             };
         }
-        Ok(Self { text: text.into(), entries: all, globs: globs.build()?, values: raw.values })
+        let globs = globs.build()?;
+        Ok(Self { text: text.into(), entries: all, globs, values: raw.values, is_ready: false })
     }
 
     /// Returns the first entry whose pattern matches a tensor's name or, of a weight or a bias, the
@@ -211,9 +277,17 @@ impl Plan {
         first(name).into_iter().chain(module.and_then(first)).min()
     }
 
+    /// Whether the pattern of an entry matches a tensor whatever the last component of its name is.
+    pub fn matches_any(&self, entry: usize, name: &str) -> bool {
+        let module =
+            name.rsplit_once('.').map_or(String::new(), |(module, _)| format!("{module}."));
+        let made_up = format!("{module}\u{1}");
+        self.globs.matches(made_up).contains(&entry)
+    }
+
     /// Checks that the plan uses every number that is given for it.
     pub fn check_names(&self, given: &Values) -> Result<()> {
-        let known: BTreeSet<_> = self.entries.iter().flat_map(|entry| entry.rule.names()).collect();
+        let known: BTreeSet<_> = self.entries.iter().flat_map(Entry::names).collect();
         for name in given.keys() {
             if !known.contains(name) {
                 let known: Vec<_> = known.into_iter().collect();
@@ -226,9 +300,9 @@ impl Plan {
 }
 
 impl Entry {
-    /// Whether the last component of the pattern names that of a tensor, and does not match any.
-    pub fn names_leaf(&self) -> bool {
-        !self.pattern.rsplit('.').next().unwrap_or_default().contains(['*', '?'])
+    /// The names of the numbers that its rule takes.
+    pub fn names(&self) -> Vec<String> {
+        self.rule.names()
     }
 
     /// The rule with its numbers.
@@ -253,9 +327,10 @@ fn raw_rule(value: toml::Value) -> Result<RawRule> {
         _ => invalid!("neither the name of a rule nor a table"),
     };
     let keys: Vec<_> = table.keys().cloned().collect();
+    check_values(&table)?;
     let raw: RawRule = match toml::Value::Table(table).try_into() {
         Ok(raw) => raw,
-        Err(error) => invalid!("{}", error.to_string().trim_end()),
+        Err(error) => invalid!("{}", error.to_string().trim_end().replace('\n', " ")),
     };
     let name = match (&raw.rule, &raw.scale_of) {
         (Some(_), Some(_)) => invalid!("rule and scale_of are both given: give one of them"),
@@ -276,6 +351,41 @@ fn raw_rule(value: toml::Value) -> Result<RawRule> {
     Ok(raw)
 }
 
+/// Refuses values that are not of their key's kind, where that is easily mistaken.
+fn check_values(table: &toml::Table) -> Result<()> {
+    if let Some((key, value)) = table.iter().find(|(_, value)| value.is_table()) {
+        invalid!(
+            "{key} = {value} is not a key of a rule: if it is the end of a name, write the name in \
+             quotes, as in \"layers.*.up\" = \"colwise\""
+        );
+    }
+    if !table.contains_key("rule") && !table.contains_key("scale_of") {
+        invalid!(
+            "neither rule nor scale_of is given: give one of them; a name with dots needs quotes, as \
+             in \"layers.*.up\" = \"colwise\""
+        );
+    }
+    for (key, value) in table {
+        let is_count = value.is_str() || value.as_integer().is_some_and(|it| it > 0);
+        if NUMBERS.contains(&key.as_str()) && !is_count {
+            invalid!(
+                "{key} is {value}: give a whole number of at least 1, or a name in braces as in \
+                 {key} = \"{{num_attention_heads}}\""
+            );
+        }
+        let sizes = value.as_array().filter(|_| key == "block").into_iter().flatten();
+        let is_size =
+            |it: &toml::Value| it.is_str() || it.as_integer().is_some_and(|it| it > 0 || it == -1);
+        if let Some(size) = sizes.into_iter().find(|size| !is_size(size)) {
+            invalid!(
+                "block: {size} is not a number of elements: give a whole number of at least 1, -1 for \
+                 the whole axis, or a name in braces"
+            );
+        }
+    }
+    Ok(())
+}
+
 impl RawRule {
     /// Refuses keys that contradict each other.
     fn check(&self, name: &str) -> Result<()> {
@@ -291,10 +401,33 @@ impl RawRule {
         if self.parts.is_none() && self.layout.is_some() || !is_grouped && self.groups.is_some() {
             invalid!("groups needs layout = \"grouped\", and layout needs parts");
         }
-        if !has_units && (self.replicate_kv == Some(true) || self.head_dim.is_some()) {
+        let has_dim = self.head_dim.is_some() || self.head_dim_of.is_some();
+        if !has_units && (self.replicate_kv == Some(true) || has_dim) {
             invalid!(
-                "replicate_kv and head_dim need heads or parts, which give the number of heads"
+                "replicate_kv, head_dim and head_dim_of need heads or parts, which give the number of \
+                 heads"
             );
+        }
+        let parts = self.parts.iter().flat_map(|parts| parts.split(','));
+        let parts: Vec<_> = parts.filter_map(|part| Some(part.split_once(':')?.0.trim())).collect();
+        let twice = parts.iter().enumerate().find(|(at, name)| parts[..*at].contains(name));
+        if let Some((_, name)) = twice {
+            invalid!("parts: {name} appears twice: give each part a name of its own");
+        }
+        if self.replicate_kv == Some(true)
+            && self.parts.is_some()
+            && !parts.iter().any(|name| is_key_or_value(name))
+        {
+            invalid!(
+                "replicate_kv: no part is a key or value (k, v, key, value or kv): write replicate after \
+                 each part that several ranks may have, as in \"B:4 replicate\""
+            );
+        }
+        let optional = |given: &Given| matches!(given, Given::Text(text) if text.contains('?'));
+        let others = [&self.heads, &self.split_factor, &self.groups, &self.pad_to, &self.of];
+        let is_in_parts = self.parts.as_ref().is_some_and(|parts| parts.contains('?'));
+        if others.into_iter().flatten().any(optional) || is_in_parts {
+            invalid!("heads, parts and other sizes have to be known: only head_dim may have a name with ?");
         }
         if name == "by_index" && (self.by.is_none() || self.of.is_none()) {
             invalid!(
@@ -330,17 +463,21 @@ impl RawRule {
             braces.flat_map(|(names, _)| names.split('|')).map(str::to_owned).collect()
         };
         let names = texts.chain(block).chain(self.parts.as_deref()).flat_map(in_braces);
-        names.filter(|name| name != "tp" && name.parse::<u64>().is_err()).collect()
+        let names = names.map(|name| name.trim_end_matches('?').to_owned());
+        let is_name = |name: &String| {
+            !["tp", "tensor"].contains(&name.as_str()) && name.parse::<i64>().is_err()
+        };
+        names.filter(is_name).collect()
     }
 
     fn rule(&self, numbers: &mut Numbers) -> Result<Rule> {
         if let Some(sibling) = &self.scale_of {
             let block = match &self.block {
                 None => Block::Unsaid,
-                Some(RawBlock::Text(text)) if text == "tensor" => Block::Tensor,
-                Some(RawBlock::Text(text)) => Block::Sizes(numbers.list(text)?),
+                Some(RawBlock::Text(text)) if text == "tensor" => Block::Tensor(None),
+                Some(RawBlock::Text(text)) => numbers.block(text)?,
                 Some(RawBlock::Sizes(sizes)) => {
-                    let sizes = sizes.iter().map(|size| numbers.count(size));
+                    let sizes = sizes.iter().map(|size| numbers.block_size(size));
                     Block::Sizes(sizes.collect::<Result<_>>()?)
                 }
             };
@@ -359,8 +496,9 @@ impl RawRule {
         };
         let mut number =
             |given: &Option<Given>| given.as_ref().map(|given| numbers.count(given)).transpose();
-        let (groups, head_dim) = (number(&self.groups)?, number(&self.head_dim)?);
-        let pad_to = number(&self.pad_to)?;
+        let (groups, pad_to) = (number(&self.groups)?, number(&self.pad_to)?);
+        let head_dim =
+            self.head_dim.as_ref().map(|dim| numbers.optional(dim)).transpose()?.flatten();
         Ok(Rule::Cut(CutRule {
             name,
             axis: self.axis.map_or(axis, AxisRule::Given),
@@ -368,6 +506,8 @@ impl RawRule {
             groups,
             is_grouped: self.layout.as_deref() == Some("grouped"),
             head_dim,
+            head_dim_of: self.head_dim_of.clone(),
+            pairs_with: self.pairs_with.clone(),
             replicate_kv: self.replicate_kv.unwrap_or_default(),
             pad_to,
             pad_name: match &self.pad_to {
@@ -381,12 +521,19 @@ impl RawRule {
     fn parts_of(&self, name: &str, numbers: &mut Numbers) -> Result<Parts> {
         if let Some(heads) = &self.heads {
             let heads = numbers.count(heads)?;
-            let part = Part { name: "heads".into(), heads, width: None, is_whole: false };
+            let may_replicate = self.replicate_kv == Some(true);
+            let name = "heads".into();
+            let part = Part { name, heads, width: None, is_whole: false, may_replicate };
             return Ok(Parts::Heads(vec![part]));
         }
         if let Some(parts) = &self.parts {
             let is_grouped = self.layout.as_deref() == Some("grouped");
-            return Ok(Parts::Heads(numbers.parts(parts, is_grouped)?));
+            let mut parts = numbers.parts(parts, is_grouped)?;
+            for part in &mut parts {
+                let is_meant = self.replicate_kv == Some(true) && is_key_or_value(&part.name);
+                part.may_replicate |= is_meant;
+            }
+            return Ok(Parts::Heads(parts));
         }
         Ok(Parts::Elements(match &self.split_factor {
             Some(factor) => match numbers.count(factor)? {
@@ -415,20 +562,70 @@ pub struct Numbers<'a> {
 }
 
 impl Numbers<'_> {
-    /// A number that is not 0.
+    /// A number of at least 1.
     fn count(&mut self, given: &Given) -> Result<u64> {
-        let number = match given {
-            Given::Number(number) => *number,
-            Given::Text(text) => self.text(text)?,
+        let (number, text) = match given {
+            Given::Number(number) => (*number, ""),
+            Given::Text(text) => (self.text(text)?, text.as_str()),
         };
-        match number {
-            0 => refuse!("a number is 0 where at least 1 is needed"),
-            count => Ok(count),
+        match u64::try_from(number) {
+            Ok(count @ 1..) => Ok(count),
+            _ => refuse!("{text} is {number} where at least 1 is needed: correct it, or give another with --set"),
         }
     }
 
+    /// A number, or none if a name that ends in '?' is not known.
+    fn optional(&mut self, given: &Given) -> Result<Option<u64>> {
+        let Given::Text(text) = given else { return self.count(given).map(Some) };
+        let Some(name) = name_in(text).and_then(|name| name.strip_suffix('?')) else {
+            return self.count(given).map(Some);
+        };
+        if self.find(name)?.is_none() {
+            return Ok(None);
+        }
+        self.count(&Given::Text(format!("{{{name}}}"))).map(Some)
+    }
+
+    /// The elements of an axis that share a scale.
+    fn block_size(&mut self, given: &Given) -> Result<BlockSize> {
+        let number = match given {
+            Given::Number(number) => *number,
+            Given::Text(text) => match text.strip_prefix("1/") {
+                Some(count) => {
+                    return Ok(BlockSize::Inverse(self.count(&Given::Text(count.into()))?))
+                }
+                None => self.text(text)?,
+            },
+        };
+        if number == -1 {
+            return Ok(BlockSize::All);
+        }
+        let count = match given {
+            Given::Number(_) => self.count(given)?,
+            Given::Text(text) => self.count(&Given::Text(text.clone()))?,
+        };
+        Ok(BlockSize::Elements(count))
+    }
+
+    /// `{name}` of a list, or `{name|tensor}`, which is a single scale where the name is unknown.
+    fn block(&mut self, text: &str) -> Result<Block> {
+        let names = name_in(text).unwrap_or(text);
+        let (name, is_tensor) = match names.strip_suffix("|tensor") {
+            Some(name) => (name, true),
+            None => (names, false),
+        };
+        if is_tensor && self.find(name)?.is_none() {
+            return Ok(Block::Tensor(Some(name.into())));
+        }
+        let Number::List(list) = self.look_up(name, "A,B")? else {
+            invalid!("{text} is not a list of numbers of elements: give it as --set {name}=A,B");
+        };
+        let sizes = list.iter().map(|size| self.block_size(&Given::Number(*size)));
+        Ok(Block::Sizes(sizes.collect::<Result<_>>().with_context(|| text.to_owned())?))
+    }
+
     /// `32`, `{name}`, or `{name|another}`, which is the other one where the first is unknown.
-    fn text(&mut self, text: &str) -> Result<u64> {
+    fn text(&mut self, text: &str) -> Result<i64> {
         if let Ok(number) = text.trim().parse() {
             return Ok(number);
         }
@@ -441,29 +638,31 @@ impl Numbers<'_> {
         }
     }
 
-    /// `{name}` of a list.
-    fn list(&mut self, text: &str) -> Result<Vec<u64>> {
-        match self.look_up(name_in(text).unwrap_or(text), "A,B")? {
-            Number::List(list) if !list.contains(&0) => Ok(list),
-            _ => invalid!("{text} is not a list of whole numbers, each at least 1"),
+    /// The first of some names that is known.
+    fn find(&mut self, names: &str) -> Result<Option<Number>> {
+        for name in names.split('|') {
+            if let Ok(number) = name.parse() {
+                return Ok(Some(Number::One(number)));
+            }
+            if name == "tp" {
+                // Never kept: it is another in a reshard.
+                return Ok(Some(Number::One(i64::try_from(self.tp)?)));
+            }
+            let own = self.plan.values.get(name).map(|number| Number::One(*number));
+            let given = self.given.get(name).cloned().or(own);
+            let found = if given.is_some() { given } else { self.config.number(name)? };
+            if let Some(value) = found {
+                self.used.insert(name.into(), value.clone());
+                return Ok(Some(value));
+            }
         }
+        Ok(None)
     }
 
     /// The form is what such a number looks like.
     fn look_up(&mut self, names: &str, form: &str) -> Result<Number> {
-        for name in names.split('|') {
-            if let Ok(number) = name.parse() {
-                return Ok(Number::One(number));
-            }
-            if name == "tp" {
-                return Ok(Number::One(self.tp as u64)); // never kept: it is another in a reshard
-            }
-            let own = || self.plan.values.get(name).map(|number| Number::One(*number));
-            let given = self.given.get(name).cloned();
-            if let Some(value) = given.or_else(own).or_else(|| self.config.number(name)) {
-                self.used.insert(name.into(), value.clone());
-                return Ok(value);
-            }
+        if let Some(found) = self.find(names)? {
+            return Ok(found);
         }
         let name = names.split('|').next().unwrap_or_default();
         let config = match self.config.path() {
@@ -473,18 +672,25 @@ impl Numbers<'_> {
         refuse!("{name} is not known: {config}; give it with --set {name}={form}");
     }
 
-    /// `q:32,k:8,v:8`, or with the width of a head, and parts that every rank has:
-    /// `x:64x128,B:1x128 whole`.
+    /// `q:32,k:8,v:8`, or with the width of a head, and parts that every rank has, or several ranks may
+    /// have: `x:64x128,B:1x128 whole`, `x:64x128,B:4x128 replicate`.
     fn parts(&mut self, text: &str, is_grouped: bool) -> Result<Vec<Part>> {
         let parts = text.split(',').map(|part| {
             let Some((name, sizes)) = part.split_once(':') else {
                 invalid!("parts {text:?}: {part:?} is not a name, a colon and a number");
             };
             let sizes = sizes.trim();
-            let (sizes, is_whole) = match sizes.strip_suffix(" whole") {
-                Some(sizes) => (sizes.trim(), true),
-                None => (sizes, false),
+            let (sizes, word) = match sizes.split_once(' ') {
+                Some((sizes, word)) => (sizes, word.trim()),
+                None => (sizes, ""),
             };
+            if !["", "whole", "replicate"].contains(&word) {
+                invalid!(
+                    "parts {text:?}: there is no word {word:?}: a part may end in \"whole\" or in \
+                     \"replicate\""
+                );
+            }
+            let (is_whole, may_replicate) = (word == "whole", word == "replicate");
             let end = match sizes.find('}') {
                 Some(end) if sizes.starts_with('{') => end + 1,
                 _ => sizes.find('x').unwrap_or(sizes.len()),
@@ -493,7 +699,7 @@ impl Numbers<'_> {
             let mut number = |text: &str| self.count(&Given::Text(text.into()));
             let heads = number(heads)?;
             let width = width.strip_prefix('x').map(number).transpose()?;
-            Ok(Part { name: name.trim().into(), heads, width, is_whole })
+            Ok(Part { name: name.trim().into(), heads, width, is_whole, may_replicate })
         });
         let parts = parts.collect::<Result<Vec<_>>>()?;
         let widths = parts.iter().filter(|part| part.width.is_some()).count();
@@ -552,7 +758,8 @@ mod tests {
     fn numbers_by_name() {
         let parts = |parts: &str| {
             let text = format!(
-                "[values]\nmine = 7\n[tensors]\na = {{rule = 'packed', parts = '{parts}'}}"
+                "[values]\nmine = 7\n[tensors]\na = {{rule = 'packed', parts = '{parts}'}}\n\
+                 b = {{rule = 'colwise', heads = '{{mine}}'}}"
             );
             let (plan, config) = (plan(&text)?, Config::default());
             let given = Values::from([("heads".into(), Number::One(4))]);
