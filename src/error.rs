@@ -132,6 +132,7 @@ macro_rules! rules {
                     Self::Axis { axis, rank } => Some((number(rank) - 1, axis)),
                     Self::LastNegative { last, .. } => Some((0, last)),
                     Self::RankZero => Some((1, 0)),
+                    Self::LengthsAndNumOutputs { given, .. } => Some((0, given)),
                     Self::OutputDType { expected, actual, .. } => Some((expected as i64, actual as i64)),
                     _ => None,
                 }
@@ -227,8 +228,8 @@ rules! { w;
     LengthsAbsent: Split { operator: Operator },
     ("{operator} takes no lengths: leave out {}, or use VariadicSplit", w.lengths)
     LengthsRefused: Split { operator: Operator },
-    ("{} and {} {actual} are both given: {operator} takes only one of them; leave out the lengths, or make the number {expected}", w.lengths, w.parts)
-    LengthsAndNumOutputs: Split { operator: Operator; expected, actual: i64 },
+    ("{} and {} {given} are both given: {operator} takes only one of them; leave out the lengths, or {}", w.lengths, w.parts, w.no_parts)
+    LengthsAndNumOutputs: Split { operator: Operator, given: i64 },
     ("neither {} nor {} is given: {operator} needs one of them", w.lengths, w.parts)
     NeitherLengthsNorNumOutputs: Split { operator: Operator },
     ("the dtype of {} is {actual}, but {operator} takes {expected}: convert the lengths", w.lengths)
