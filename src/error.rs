@@ -244,7 +244,7 @@ rules! { w;
     LengthNegative: SplitSizes { output: i64; expected, actual: i64 },
     ("{}[{output}] ({dtype}) is not a whole number within int64: lengths count elements", w.lengths)
     LengthNotInteger: SplitSizes { output: i64, dtype: DType },
-    ("{}[{output}] is a second -1: {actual} stand for the rest, at most {expected} may; give the other lengths", w.lengths)
+    ("{}[{output}] is a second -1: at most {expected} length may be -1, but {actual} are; give the others", w.lengths)
     SecondRest: SplitSizes { output: i64; expected, actual: i64 },
     ("the sum of {} is {actual}, but the extent of the axis is {expected}: make the lengths add up to it", w.lengths)
     LengthsSum: SplitSizes { ; expected, actual: i64 },
