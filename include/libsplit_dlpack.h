@@ -23,7 +23,7 @@
  * For a legacy DLManagedTensor, pass its dl_tensor to the functions without _versioned.
  *
  * In every function 'error' may be NULL. It is filled in as by the functions of libsplit.h: on
- * success too, and not at all if its struct_size is too small. On an error nothing else is
+ * success too, and not at all if its struct_size is impossible. On an error nothing else is
  * written. Every function may be called from any thread at any time.
  */
 #ifndef LIBSPLIT_DLPACK_H
@@ -149,11 +149,12 @@ static inline libsplit_status libsplit_dlpack_ok_(libsplit_error *error) {
 }
 
 /* Begins every function: whether 'error' is too small to be filled in. */
-static inline int libsplit_dlpack_is_small_(const libsplit_error *error) {
-    return error != NULL && error->struct_size < sizeof *error;
+static inline int libsplit_dlpack_is_unusable_(const libsplit_error *error) {
+    const size_t first = offsetof(libsplit_error, message) + sizeof error->message;
+    return error != NULL && (error->struct_size < first || error->struct_size > 4096);
 }
 #define LIBSPLIT_DLPACK_BEGIN_(error)                                                              \
-    if (libsplit_dlpack_is_small_(error))                                                          \
+    if (libsplit_dlpack_is_unusable_(error))                                                       \
     return LIBSPLIT_STATUS_ERROR_STRUCT_SIZE
 
 /* The name of a type code, as dlpack.h spells it after kDL. */

@@ -49,16 +49,36 @@ fn quoted(text: &str) -> impl Iterator<Item = &str> {
     text.split('`').skip(1).step_by(2)
 }
 
+/// The number in the shared library's name, which changes only with the ABI.
+fn soversion() -> String {
+    let cmake = read("CMakeLists.txt");
+    let rest = cmake.split("set(soversion ").nth(1).expect("CMakeLists.txt sets soversion");
+    rest.chars().take_while(char::is_ascii_digit).collect()
+}
+
+#[test]
+fn every_build_gives_the_shared_library_the_same_name() {
+    // cargo-c takes the number from the library's own version, or else from the package's.
+    let manifest = read("Cargo.toml");
+    let library = manifest.split("[package.metadata.capi.library]").nth(1).unwrap();
+    let library = library.split("\n[").next().unwrap();
+    let version = library.lines().find_map(|line| line.strip_prefix("version = \""));
+    let version = version.unwrap_or(env!("CARGO_PKG_VERSION"));
+    assert_eq!(version.split('.').next(), Some(&*soversion()));
+    assert!(library.contains("version_suffix_components = 1\n"));
+}
+
 #[test]
 fn every_file_means_the_same_version() {
     let (major, minor) = (LIBSPLIT_VERSION_MAJOR, LIBSPLIT_VERSION_MINOR);
+    let soversion = soversion();
     for file in ["README.md", "CHANGELOG.md", "Cargo.toml", "include/libsplit.h"] {
         let text = read(file);
         let digits = |after: &str| after.chars().take_while(char::is_ascii_digit).collect();
         let mut names: Vec<String> = text.split("libsplit.so.").skip(1).map(digits).collect();
         names.retain(|digits| !digits.is_empty()); // "libsplit.so." may end a sentence
         assert!(!names.is_empty(), "{file}");
-        assert!(names.iter().all(|digits| *digits == major.to_string()), "{file}: {names:?}");
+        assert!(names.iter().all(|digits| *digits == soversion), "{file}: {names:?}");
     }
     let find_package = format!("find_package(libsplit {major}.{minor} REQUIRED)");
     assert!(read("docs/start.md").contains(&find_package), "docs/start.md: {find_package}");

@@ -33,3 +33,4 @@ fi
 # shellcheck disable=SC2086
 cc $cflags "$prefix/lib/libsplit.a" -o $consumer
 $consumer
+python3 c-tests/linking.py "$prefix/lib/libsplit.so" "$prefix/lib/libsplit.a" nm "$PWD/build/cinstall/linking" gcc

@@ -22,7 +22,7 @@ export SOURCE_DATE_EPOCH
 cmake -S . -B $build -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX=/usr -DLIBSPLIT_CARGO_DIR="$PWD/build/release/cargo" \
     -DLIBSPLIT_BUILD_TESTS=OFF -DLIBSPLIT_BUILD_EXAMPLES=OFF -DLIBSPLIT_BUILD_BENCH=OFF >/dev/null
 cmake --build $build
-rm -rf $build/packages "$root"
+rm -rf $build/packages $build/consumer "$root"
 (cd $build && cpack -G DEB -B packages)
 mkdir -p "$out"
 cp $build/packages/*.deb "$out"
@@ -47,14 +47,14 @@ id=$(readelf -n "$(find "$root/usr" -name libsplit.so.0)" | sed -n 's/.*Build ID
     { echo "error: the debug file is not that of the library: $debug_file, $id" >&2; exit 1; }
 for way in pkg-config find_package; do
     python3 c-tests/consumer.py $way --build $build --installed "$root/usr" --config Release \
-        --cmake cmake --cc "${CC:-cc}"
+        --cmake cmake --cc "${CC:-cc}" --cxx "$(command -v "${CXX:-c++}" || true)"
 done
 in_root --remove libsplit-dev libsplit0-dbgsym
 if find "$root/usr" -path '*dev*' -o -name '*.[ah]' -o -name '*.hpp' -o -name libsplit.so | grep .; then
     echo "error: removing libsplit-dev has left these files" >&2
     exit 1
 fi
-LD_LIBRARY_PATH=$(dirname "$(find "$root/usr" -name libsplit.so.0)") $build/consumer/shared
+LD_LIBRARY_PATH=$(dirname "$(find "$root/usr" -name libsplit.so.0)") $build/consumer/find_package/shared
 in_root --purge libsplit0
 if find "$root/usr" -not -type d 2>/dev/null | grep .; then
     echo "error: removing libsplit0 has left these files" >&2

@@ -42,7 +42,8 @@ def errors(said):
 def main():
     compiler, *arguments = sys.argv[1:]
     if not shutil.which(compiler):
-        sys.exit(f"error: no {compiler}")
+        print(f"skipped: no {compiler} on this machine")
+        sys.exit(77)
     every = "-fmax-errors=0" if "g++" in compiler and "clang" not in compiler else "-ferror-limit=0"
     command = [compiler, *arguments, every, "-fno-diagnostics-color", "-Wno-unused"]
     source = SOURCE.read_text()

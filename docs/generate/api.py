@@ -16,6 +16,7 @@ COMMENT = re.compile(r"^/\*\*(.*?)\*/\n", re.S | re.M)
 
 def pages(c_header, dlpack_header):
     """The texts of the pages of libsplit.h and libsplit_dlpack.h."""
+    c_header = without_calling_convention(c_header)
     c, dlpack = list(declarations(c_header)), list(declarations(dlpack_header))
     known = {name for _, name, _, _ in c + dlpack}
     intro = re.search(r"\n \*\n(.*?)(?: \*\n \* This file is generated.*?)?\*/", c_header, re.S)[1]
@@ -27,6 +28,12 @@ def pages(c_header, dlpack_header):
         page("C API", plain(intro, known), c, known),
         page("DLPack API", [dlpack_intro], dlpack, known),
     )
+
+
+def without_calling_convention(header):
+    """Leaves out what matters only on 32-bit Windows, also in the indent of the lines that follow."""
+    word = "LIBSPLIT_CALL "
+    return re.sub(rf"^ {{{len(word)}}}(?= {{16}})", "", header.replace(word, ""), flags=re.M)
 
 
 def page(title, intro, left, known):
