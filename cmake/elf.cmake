@@ -1,5 +1,5 @@
 # The libraries on Linux and other systems with ELF files. The shared library names libc, so that the loader makes libc
-# ready first.
+# ready first. Both keep .eh_frame, by which debuggers find a function's caller; it names nothing outside of them.
 include(cmake/linking.cmake)
 include(cmake/one_object.cmake)
 set(cargo_lib liblibsplit.so) # in test builds

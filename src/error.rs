@@ -132,6 +132,7 @@ macro_rules! rules {
                     Self::Axis { axis, rank } => Some((number(rank) - 1, axis)),
                     Self::LastNegative { last, .. } => Some((0, last)),
                     Self::RankZero => Some((1, 0)),
+                    Self::LengthsAndNumOutputs { given, .. } => Some((0, given)),
                     Self::OutputDType { expected, actual, .. } => Some((expected as i64, actual as i64)),
                     _ => None,
                 }
@@ -227,8 +228,8 @@ rules! { w;
     LengthsAbsent: Split { operator: Operator },
     ("{operator} takes no lengths: leave out {}, or use VariadicSplit", w.lengths)
     LengthsRefused: Split { operator: Operator },
-    ("{} and {} {actual} are both given: {operator} takes only one of them; leave out the lengths, or make the number {expected}", w.lengths, w.parts)
-    LengthsAndNumOutputs: Split { operator: Operator; expected, actual: i64 },
+    ("{} and {} {given} are both given: {operator} takes only one of them; leave out the lengths, or {}", w.lengths, w.parts, w.no_parts)
+    LengthsAndNumOutputs: Split { operator: Operator, given: i64 },
     ("neither {} nor {} is given: {operator} needs one of them", w.lengths, w.parts)
     NeitherLengthsNorNumOutputs: Split { operator: Operator },
     ("the dtype of {} is {actual}, but {operator} takes {expected}: convert the lengths", w.lengths)
@@ -243,7 +244,7 @@ rules! { w;
     LengthNegative: SplitSizes { output: i64; expected, actual: i64 },
     ("{}[{output}] ({dtype}) is not a whole number within int64: lengths count elements", w.lengths)
     LengthNotInteger: SplitSizes { output: i64, dtype: DType },
-    ("{}[{output}] is a second -1: {actual} stand for the rest, at most {expected} may; give the other lengths", w.lengths)
+    ("{}[{output}] is a second -1: at most {expected} length may be -1, but {actual} are; give the others", w.lengths)
     SecondRest: SplitSizes { output: i64; expected, actual: i64 },
     ("the sum of {} is {actual}, but the extent of the axis is {expected}: make the lengths add up to it", w.lengths)
     LengthsSum: SplitSizes { ; expected, actual: i64 },
@@ -305,6 +306,8 @@ rules! { w;
     Overlap: Overlap { output: usize, other: Argument },
     ("{}[{output}] and {other} reach over the same memory and could not be shown apart: give the first other memory, or copy it in a call of its own with the other outputs {}", w.outputs, w.unwanted)
     NotShownApart: NotShownApart { output: usize, other: Argument },
+    ("{}[{output}] and {} reach over the same memory and could not be shown apart: give the output other memory", w.outputs, w.input)
+    NotShownApartFromInput: NotShownApart { output: usize },
     ("{}[{output}]{field} overlaps memory of {other} that the call uses too: give it memory of its own", w.outputs)
     UsedElsewhere: Overlap { output: usize, field: Field, other: Argument },
     ("{argument} overlaps {other} in memory: give it memory of its own")

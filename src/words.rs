@@ -63,6 +63,9 @@ words! {
     rest: [REST, REST, REST, REST, REST, REST, REST];
     /// The number of parts that is asked for.
     parts: ["params.num_outputs", "parts()", "num_outputs", "num_splits", "num_outputs", "num_outputs", "--parts"];
+    /// How to ask for no number of parts.
+    no_parts: ["set params.num_outputs to 0", "leave out parts()", "remove the attribute num_outputs",
+        "remove the attribute num_splits", "leave out num_outputs", "leave out num_outputs", "leave out --parts"];
     /// The number of outputs that are handed over.
     given: ["num_outputs", COUNT, COUNT, COUNT, COUNT, "the number of arrays in out", COUNT];
     /// What an output that is not wanted looks like.

@@ -50,8 +50,8 @@ impl<'a> Request<'a> {
         let takes_rest = match rules {
             Rules::Split(Exact) => return Err(Error::LengthsRefused { operator }),
             Rules::Split(LastSmaller) if self.num_outputs != 0 => {
-                let actual = self.num_outputs;
-                return Err(Error::LengthsAndNumOutputs { operator, expected: 0, actual });
+                let given = self.num_outputs;
+                return Err(Error::LengthsAndNumOutputs { operator, given });
             }
             Rules::Split(AsManyAsOutputs | LastSmaller) | Rules::Sequence => false,
             Rules::Variadic => true,

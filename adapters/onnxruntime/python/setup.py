@@ -5,17 +5,12 @@ import os
 import pathlib
 import shutil
 import subprocess
-import sys
+import tomllib
 
 from setuptools import Distribution, setup
 from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_py import build_py
 from setuptools.command.sdist import sdist
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 CRATE = pathlib.Path(__file__).resolve().parent.parent
 SCRATCH = CRATE.parent.parent / "build/python"  # rather than among the sources

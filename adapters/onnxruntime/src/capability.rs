@@ -48,18 +48,23 @@ impl Capability {
                 "claim" => match value.as_str() {
                     "all" => own.all = true,
                     "benefit" => own.all = false,
-                    _ => return Err(refused("neither all nor benefit")),
+                    _ => return Err(refused("give benefit or all")),
                 },
                 "min_bytes" => {
                     let number = value.parse();
-                    own.min_bytes = number.map_err(|_| refused("not a number of bytes"))?;
+                    own.min_bytes = number
+                        .map_err(|_| refused("give a whole number of bytes, such as 1048576"))?;
                 }
                 "log_claims" => match value.as_str() {
                     "0" => own.as_warnings = false,
                     "1" => own.as_warnings = true,
-                    _ => return Err(refused("neither 0 nor 1")),
+                    _ => return Err(refused("give 0 or 1")),
                 },
-                _ => return Err(refused("unknown; there are claim, min_bytes and log_claims")),
+                _ => {
+                    return Err(refused(
+                        "there is no such option: give claim, min_bytes or log_claims",
+                    ))
+                }
             }
         }
         Ok(own)

@@ -105,7 +105,7 @@ unsafe fn is_override_wanted(ort: Ort, options: *const OrtSessionOptions) -> Res
         b"0" => Ok(false),
         b"1" => Ok(true),
         other => Err(Error::Refused(format!(
-            "session config entry libsplit.override_split is {:?}: neither \"0\" nor \"1\"",
+            "session config entry libsplit.override_split is {:?}: give \"0\" or \"1\"",
             String::from_utf8_lossy(other)
         ))),
     }

@@ -64,14 +64,14 @@ impl Node {
         if let Rules::AnySplit | Rules::VariadicSplit = rules {
             if let Some(given) = num_outputs.filter(|&n| usize::try_from(n) != Ok(outputs)) {
                 return Err(Error::Refused(format!(
-                    "attribute num_outputs is {given}, the node has {outputs} outputs: make them \
-                     agree, or leave the attribute out"
+                    "attribute num_outputs is {given}, but the node has {outputs} outputs: remove the \
+                     attribute, or make it {outputs}"
                 )));
             }
             if lengths.as_ref().is_some_and(Vec::is_empty) {
                 return Err(Error::Refused(
-                    "attribute split is not a list of integers, or it is empty: make it one of \
-                     lengths, or leave it out"
+                    "attribute split is not a list of integers, or it is empty: remove it, or make it \
+                     one of the lengths"
                         .into(),
                 ));
             }
@@ -197,8 +197,7 @@ impl Node {
         let has_lengths = lengths.is_some_and(|lengths| lengths.shape[..] != [0]);
         match self.wrong_num_outputs.filter(|_| !has_lengths) {
             Some(given) => Err(Error::Refused(format!(
-                "num_outputs is {given}, the node has {} outputs: make num_outputs the number of \
-                 outputs",
+                "num_outputs is {given}, but the node has {0} outputs: make num_outputs {0}",
                 self.attributes.outputs
             ))),
             None => Ok(()),

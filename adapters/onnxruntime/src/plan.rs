@@ -197,8 +197,8 @@ fn check_num_outputs(attributes: &Attributes, shape: &[i64]) -> Result<(), Error
     match axis_index(axis, shape).map(|index| shape[index]) {
         Some(extent) if num_outputs > extent && usize::try_from(num_outputs) != Ok(outputs) => {
             Err(Error::Refused(format!(
-                "num_outputs is {num_outputs}, the node has {outputs} outputs and axis {axis} \
-                 an extent of {extent}: make num_outputs the number of outputs"
+                "num_outputs is {num_outputs}, but the node has {outputs} outputs, and axis {axis} an \
+                 extent of {extent}: make num_outputs {outputs}"
             )))
         }
         _ => Ok(()),

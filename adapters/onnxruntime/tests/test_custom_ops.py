@@ -97,9 +97,9 @@ def test_bad_lengths_are_an_error_with_the_reason(lengths, message):
     ("Split", {"axis": [1]}, "attribute axis is not an integer"),
     ("Split", {"axis": 1.0}, "attribute axis is not an integer"),
     ("Split", {"num_outputs": 2.0}, "attribute num_outputs is not an integer"),
-    ("Split", {"num_outputs": 3}, "attribute num_outputs is 3, the node has 2 outputs"),
-    ("Split", {"num_outputs": 0}, "attribute num_outputs is 0, the node has 2 outputs"),
-    ("Split", {"num_outputs": -2}, "attribute num_outputs is -2, the node has 2 outputs"),
+    ("Split", {"num_outputs": 3}, "attribute num_outputs is 3, but the node has 2 outputs"),
+    ("Split", {"num_outputs": 0}, "attribute num_outputs is 0, but the node has 2 outputs"),
+    ("Split", {"num_outputs": -2}, "attribute num_outputs is -2, but the node has 2 outputs"),
     ("VariadicSplit", {"axis": "x", "lengths": [1, 1]}, "attribute axis is not an integer"),
 ])
 def test_bad_attributes_are_an_error_with_the_reason(name, attributes, message):

@@ -2,6 +2,7 @@
 //
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
+#include "describe.hpp"
 #include "split.hpp"
 
 #include <openvino/core/attribute_visitor.hpp>
@@ -78,6 +79,18 @@ bool is_absent(const ov::Output<ov::Node> &input) {
     return std::string("NullNode") == input.get_node()->get_type_info().name;
 }
 
+// Whether ONNX Split has an element type. OpenVINO also splits the others, such as those of 4 bits.
+bool has_type(ov::element::Type type) {
+    if (type.is_dynamic())
+        return true;
+    libsplit_params params = LIBSPLIT_PARAMS_INIT(LIBSPLIT_OP_ONNX_SPLIT, 18);
+    params.num_outputs = 1;
+    Described input(ov::PartialShape{1}, type);
+    Described piece(1);
+    return libsplit_infer(&input.tensor, &params, &piece.tensor, 1, nullptr) !=
+           LIBSPLIT_STATUS_ERROR_DTYPE;
+}
+
 // ONNX Split. OpenVINO tells an extension neither the model's opset nor how many outputs the node
 // has; lengths and num_outputs mean the same in every version that has them.
 ov::OutputVector onnx_split(const ov::frontend::NodeContext &node) {
@@ -102,6 +115,11 @@ ov::OutputVector onnx_split(const ov::frontend::NodeContext &node) {
         rule.pieces > 0,
         "libsplit: neither lengths nor num_outputs is given, and OpenVINO does not say how many "
         "outputs the node has: give one of them, or read the model without libsplit");
+    if (!has_type(inputs[0].get_element_type())) {
+        rule.op =
+            inputs.size() > 1 ? LIBSPLIT_OP_OPENVINO_VARIADIC_SPLIT : LIBSPLIT_OP_OPENVINO_SPLIT;
+        rule.opset = 1;
+    }
     return std::make_shared<Split>(inputs, rule)->outputs();
 }
 

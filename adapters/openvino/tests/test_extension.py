@@ -190,6 +190,21 @@ def test_symbols_of_dimensions_are_kept(core):
         assert output.partial_shape[0].get_symbol() == symbol
 
 
+@pytest.mark.parametrize("element, kind", [
+    ("FLOAT8E4M3FN", "f8e4m3"), ("FLOAT8E5M2", "f8e5m2"), ("UINT4", "u4"), ("INT4", "i4"),
+])
+@pytest.mark.parametrize("given", [{"lengths": [2, 6]}, {"num_outputs": 2}])
+def test_types_that_openvino_has_and_onnx_split_does_not(core, element, kind, given):
+    model = onnx_split(18, [8], 2, element=element, **given)
+    data = Tensor(getattr(Type, kind), openvino.Shape([8]))
+    bits = data.data.view(np.uint8).reshape(-1)
+    bits[:] = np.arange(1, bits.size + 1)
+    for cores in (openvino.Core(), core):
+        request, outputs = outputs_of(cores, model, data)
+        found = [output.data.view(np.uint8).reshape(-1) for output in outputs]
+        np.testing.assert_array_equal(np.concatenate(found), bits)
+
+
 def test_an_empty_name_is_an_absent_input(core):
     model = onnx_split(18, [6], 2, num_outputs=2)
     model.graph.node[0].input.append("")

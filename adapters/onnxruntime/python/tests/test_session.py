@@ -83,8 +83,12 @@ def test_provider_options(split: bytes) -> None:
     assert claims(model=split, claim="all", min_bytes=10**6) == {CPU: ["Split"]}
     session = ls.session(split, log_claims=True)
     assert session.get_provider_options()[OURS] == {"log_claims": "1"}
-    with pytest.raises(RuntimeError, match="min_byte=1"):
-        ls.session(split, min_byte=1)
+    wrong: Any = {"min_byte": 1}
+    with pytest.raises(TypeError, match="min_byte"):
+        ls.session(split, **wrong)
+    wrong = {"claim": "most"}
+    with pytest.raises(Exception, match="claim=most: give benefit or all"):
+        ls.session(split, **wrong)
 
 
 @pytest.mark.parametrize("providers, order", [
@@ -190,6 +194,21 @@ def test_a_library_that_the_user_registered(split: bytes) -> None:
         assert sum(device.ep_name == OURS for device in ort.get_ep_devices()) == 1
     finally:
         ort.unregister_execution_provider_library("by hand")
+
+
+def test_a_library_that_is_registered_twice(split: bytes) -> None:
+    """It has a device for each name, of which a session can have one."""
+    ls.register()
+    ort.register_execution_provider_library("again", ls.get_library_path())
+    try:
+        assert sum(device.ep_name == OURS for device in ort.get_ep_devices()) == 2
+        assert ls.session(split).get_providers() == [OURS, CPU]
+        device = next(device for device in ort.get_ep_devices() if device.ep_name == ls.get_ep_name())
+        options = ort.SessionOptions()
+        options.add_provider_for_devices([device], {})
+        assert ort.InferenceSession(split, options).get_providers() == [OURS, CPU]
+    finally:
+        ort.unregister_execution_provider_library("again")
 
 
 @pytest.mark.parametrize("version", ["1.18.1", "1.23.2", "0.9", "1.3.0"])

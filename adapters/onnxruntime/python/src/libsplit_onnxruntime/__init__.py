@@ -7,9 +7,9 @@ opens a session in which libsplit runs the Split nodes that onnxruntime cannot r
 all of them with claim="all". The same with onnxruntime's own functions:
 
     ort.register_execution_provider_library("libsplit", ls.get_library_path())
-    devices = [d for d in ort.get_ep_devices() if d.ep_name == ls.get_ep_name()]
+    device = next(d for d in ort.get_ep_devices() if d.ep_name == ls.get_ep_name())
     options = ort.SessionOptions()
-    options.add_provider_for_devices(devices, {})
+    options.add_provider_for_devices([device], {})
     sess = ort.InferenceSession("model.onnx", options)
 
 The execution provider needs onnxruntime 1.24 or newer. The custom operators of the domain
@@ -27,7 +27,7 @@ import re
 import sys
 import threading
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     import onnx
@@ -74,9 +74,9 @@ def register() -> None:
     """
     ort = _onnxruntime()
     with _registering:
-        if not _devices(ort):
+        if _device(ort) is None:
             ort.register_execution_provider_library("libsplit", get_library_path())
-        if not _devices(ort):
+        if _device(ort) is None:
             raise RuntimeError(
                 f"{get_library_path()} is registered, but onnxruntime {ort.__version__} offers no "
                 f"device for {_EP_NAME}: it needs a CPU"
@@ -89,7 +89,9 @@ def session(
     sess_options: onnxruntime.SessionOptions | None = None,
     providers: Sequence[str | tuple[str, Mapping[str, Any]]] | None = None,
     rewrite_sequences: bool = False,
-    **provider_options: object,
+    claim: Literal["benefit", "all"] | None = None,
+    min_bytes: int | None = None,
+    log_claims: bool | None = None,
 ) -> onnxruntime.InferenceSession:
     """Opens an ``onnxruntime.InferenceSession`` in which libsplit runs Split nodes.
 
@@ -105,8 +107,13 @@ def session(
     rewrite_sequences: first run ``libsplit_onnxruntime.rewrite`` on the model in memory, which
     rewrites SplitToSequence as Split if it can. This needs the package onnx.
 
-    provider_options: options of the execution provider, such as claim="all", with which it also takes
-    nodes that it does not speed up; True and False become "1" and "0".
+    claim: which Split nodes libsplit takes: with "benefit", those that onnxruntime cannot run or runs
+    slower; with "all", every one, even where the model then becomes slower. None means "benefit".
+
+    min_bytes: leave a node to onnxruntime, if it can run it, whose input is known to have fewer bytes.
+    None means 0.
+
+    log_claims: whether to log which nodes libsplit took or left, and why, as warnings. None means no.
 
     ImportError: onnxruntime, or onnx if it is needed, is not installed. RuntimeError: onnxruntime is
     older than 1.24. ValueError: sess_options already has providers. Errors of onnxruntime are raised
@@ -124,9 +131,11 @@ def session(
         model = _serialized(model)
     if rewrite_sequences:
         model = _rewritten(model, options)
-    for name, its_options in _in_order(providers or [], provider_options):
+    own_options = {"claim": claim, "min_bytes": min_bytes, "log_claims": log_claims}
+    given = {name: value for name, value in own_options.items() if value is not None}
+    for name, its_options in _in_order(providers or [], given):
         if name == _EP_NAME:
-            options.add_provider_for_devices(_devices(ort), its_options)
+            options.add_provider_for_devices([_device(ort)], its_options)
         else:
             options.add_provider(name, its_options)
     # Without the fallback, which would open a session with only the CPU after an error.
@@ -151,8 +160,9 @@ def _onnxruntime() -> Any:
     return onnxruntime
 
 
-def _devices(ort: Any) -> list[Any]:
-    return [device for device in ort.get_ep_devices() if device.ep_name == _EP_NAME]
+def _device(ort: Any) -> Any:
+    """Returns the provider's device, of which there is one for each name that the library is registered by."""
+    return next((device for device in ort.get_ep_devices() if device.ep_name == _EP_NAME), None)
 
 
 def _in_order(
