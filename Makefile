@@ -74,7 +74,7 @@ test-all-says:
 
 # Under sudo, this only installs what has already been built, because root may not have cargo.
 .PHONY: install install-cli install-onnxruntime
-install: $(if $(SUDO_USER),,library) ## install the library in PREFIX (default: /usr/local); honours DESTDIR
+install: $(if $(SUDO_USER),,library) ## install the library in PREFIX (default: /usr/local), within DESTDIR if that is set: 1 minute
 	$(call install,)
 
 install-cli: $(if $(SUDO_USER),,cli) ## install the command-line tool in PREFIX

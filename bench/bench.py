@@ -220,8 +220,8 @@ def run(args: argparse.Namespace) -> report.Results:
     everyone = competitors(args, native)
     libraries = [name for name, _ in args.library]
     today = time.strftime("%Y-%m-%d")
-    results = report.Results(f"Measured {today} on {machine()}; threads {args.pool}", cpu(),
-                             libraries, {name: one.version for name, one in everyone.items()})
+    results = report.Results(f"Measured {today}, commit {commit()}, on {machine()}; threads {args.pool}",
+                             cpu(), libraries, {name: one.version for name, one in everyone.items()})
     selected = asked_for(args)
     pipelines = select_pipelines(args)
     memory = Memory(selected + pipelines)

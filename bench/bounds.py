@@ -356,7 +356,7 @@ def main() -> int:
     for work in selected:
         lines.append(measure(memory.case(work, 1, 0), args, library, native))
         print(" | ".join(lines[-1]), flush=True)
-    text = (f"Measured {time.strftime('%Y-%m-%d')} on {bench.machine()}\n\n{ABOUT}\n"
+    text = (f"Measured {time.strftime('%Y-%m-%d')}, commit {bench.commit()}, on {bench.machine()}\n\n{ABOUT}\n"
             f"{report.markdown(head, lines, text_columns=3)}\n")
     print()
     bench.keep(text, "bounds.md", args.output)

@@ -71,9 +71,15 @@ static inline void check_status(libsplit_status actual, libsplit_status expected
  * Test builds can be made to use a CPU level, the row of another machine, or thresholds so low that
  * small cases cross them ("low"). Returns 0 on success, 1 if this CPU lacks a level, 2 for an
  * unknown word, 3 if this build lacks a level. The other functions return the name of the level
- * with a number, or NULL, and the names of all rows. Other builds lack these functions.
+ * with a number, or NULL, and the names of all rows. Other builds lack these functions; only in ELF
+ * files can a program ask whether it has got them.
  */
-#if defined(__GNUC__) && !defined(_WIN32)
+#if defined(LIBSPLIT_TEST_SWITCH)
+int32_t libsplit_test_force(const char *words);
+const char *libsplit_test_level(size_t number);
+const char *libsplit_test_machines(void);
+#define CHECK_MAY_FORCE 1
+#elif defined(__ELF__)
 __attribute__((weak)) int32_t libsplit_test_force(const char *words);
 __attribute__((weak)) const char *libsplit_test_level(size_t number);
 __attribute__((weak)) const char *libsplit_test_machines(void);
@@ -88,8 +94,9 @@ enum { CHECK_SKIPPED = 77 }; /* SKIP_RETURN_CODE in CTest */
  * nothing to test; but a level that the build should have is missed. */
 static inline void check_force(const char *words) {
 #if CHECK_MAY_FORCE
-    if (libsplit_test_force != NULL) {
-        int32_t status = libsplit_test_force(words);
+    int32_t (*force)(const char *) = libsplit_test_force;
+    if (force != NULL) {
+        int32_t status = force(words);
         if (status == 0)
             return;
         fprintf(stderr, "LIBSPLIT_TEST_FORCE=\"%s\": ", words);

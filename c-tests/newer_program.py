@@ -1,7 +1,7 @@
 """A program that was built with the next release runs with today's library where it calls nothing
 new, and else is refused: as it starts, or at that call where it binds lazily, by the function's name.
 
-usage: newer_program.py LIBRARY STATIC_LIBRARY SONAME CC WORK
+usage: newer_program.py LIBRARY STATIC_LIBRARY SONAME CC WORK [EMULATOR...]
 """
 
 import os
@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-library, static, soname, cc, work = sys.argv[1:]
+library, static, soname, cc, work, *emulator = sys.argv[1:]
 source = Path(__file__).resolve().parent
 work = Path(work)
 work.mkdir(exist_ok=True)
@@ -21,7 +21,7 @@ def build(output, *arguments):
 
 
 def run(program, libraries):
-    return subprocess.run([work / program], env={**os.environ, "LD_LIBRARY_PATH": str(libraries)},
+    return subprocess.run([*emulator, work / program], env={**os.environ, "LD_LIBRARY_PATH": str(libraries)},
                           text=True, capture_output=True)
 
 

@@ -5,6 +5,9 @@
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS .cargo/config.toml)
 file(READ .cargo/config.toml cargo_config)
 string(REGEX MATCHALL "-Cllvm-args=[^\"]+" rustc_flags "${cargo_config}")
+if(LIBSPLIT_TEST_SWITCH)
+    list(APPEND rustc_flags --cfg libsplit_test_switch)
+endif()
 # Outlined atomics would ask the C library which instructions the CPU has, and the static library needs no C library.
 if(rust_target MATCHES "^aarch64")
     list(APPEND rustc_flags -C target-feature=-outline-atomics)
@@ -56,7 +59,7 @@ foreach(link ${links})
 endforeach()
 if(import_lib)
     add_custom_command(TARGET libsplit-build POST_BUILD
-        COMMAND ${stage} ${cargo_out}/${import_lib} ${stage_dir}
+        COMMAND ${stage} ${link_dir}/${import_lib} ${stage_dir}
         BYPRODUCTS ${stage_dir}/${import_lib})
 endif()
 

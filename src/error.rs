@@ -244,7 +244,7 @@ rules! { w;
     LengthNegative: SplitSizes { output: i64; expected, actual: i64 },
     ("{}[{output}] ({dtype}) is not a whole number within int64: lengths count elements", w.lengths)
     LengthNotInteger: SplitSizes { output: i64, dtype: DType },
-    ("{}[{output}] is a second -1: {actual} stand for the rest, at most {expected} may; give the other lengths", w.lengths)
+    ("{}[{output}] is a second -1: at most {expected} length may be -1, but {actual} are; give the others", w.lengths)
     SecondRest: SplitSizes { output: i64; expected, actual: i64 },
     ("the sum of {} is {actual}, but the extent of the axis is {expected}: make the lengths add up to it", w.lengths)
     LengthsSum: SplitSizes { ; expected, actual: i64 },
@@ -306,6 +306,8 @@ rules! { w;
     Overlap: Overlap { output: usize, other: Argument },
     ("{}[{output}] and {other} reach over the same memory and could not be shown apart: give the first other memory, or copy it in a call of its own with the other outputs {}", w.outputs, w.unwanted)
     NotShownApart: NotShownApart { output: usize, other: Argument },
+    ("{}[{output}] and {} reach over the same memory and could not be shown apart: give the output other memory", w.outputs, w.input)
+    NotShownApartFromInput: NotShownApart { output: usize },
     ("{}[{output}]{field} overlaps memory of {other} that the call uses too: give it memory of its own", w.outputs)
     UsedElsewhere: Overlap { output: usize, field: Field, other: Argument },
     ("{argument} overlaps {other} in memory: give it memory of its own")

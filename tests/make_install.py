@@ -26,6 +26,9 @@ for directory in "/usr/bin", "/bin", "/usr/local/bin":
         if not MISSING.fullmatch(file.name) and not (tools / file.name).exists():
             (tools / file.name).symlink_to(file)
 (tools / "python3").symlink_to(sys._base_executable)
+for tool in "cargo", "rustc":
+    if not (tools / tool).exists():
+        (tools / tool).symlink_to(shutil.which(tool, path=f"{os.environ['PATH']}:{Path.home()}/.cargo/bin"))
 environment = {name: value for name, value in os.environ.items()
                if name not in ("CXX", "CMAKE_GENERATOR", "PYTHON", "BUILD_DIR")} | {"PATH": str(tools)}
 

@@ -29,7 +29,8 @@ python = ROOT / "python/source/libsplit"
 results = ROOT / "bench/results"
 (parts / "summary.md").write_text(performance.summary(results))
 (parts / "losses.md").write_text(performance.losses(results))
-(parts / "performance.md").write_text(performance.tables(results, out))
+(parts / "chart.md").write_text(performance.charts(results, out))
+(parts / "performance.md").write_text(performance.tables(results))
 for name, drawing in pictures.all_of_them().items():
     (out / f"{name}.svg").write_text(drawing)
 # The picture of the README, which is committed.

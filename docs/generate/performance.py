@@ -1,4 +1,4 @@
-"""The benchmark's results: a summary, and a short table and a chart for each CPU."""
+"""The benchmark's results: a summary, the losses, and a short table and a chart for each CPU."""
 
 import csv
 import re
@@ -6,7 +6,7 @@ import shutil
 
 SUMMARY = {"W2": "query, key and value: float32 [1, 512, 2304]",
            "W5": "planes of an image: uint8 [1080, 1920, 3]",
-           "L1": "planes of a crop of it: [1060, 1900, 3]",
+           "L1": "planes of a cropped image: uint8 [1060, 1900, 3]",
            "W6": "boxes, scores, classes: float32 [100000, 85]",
            "L8u": "planes put back together: uint8 [3, 1080 × 1920]"}
 SHOWN = ["W1", "W2", "W3", "W4", "W5", "W6", "W8", "W9", "W11", "W13", "W15"]
@@ -16,48 +16,59 @@ TITLES = {"numpy": "NumPy", "cv2": "OpenCV"}
 
 def summary(results):
     """Returns the splits of SUMMARY on each CPU, with the peers' times relative to libsplit's."""
-    peers = PEERS[1:]
-    lines = [f"| Split | CPU | {' | '.join(TITLES.get(peer, peer) for peer in peers)} |",
-             "| --- | --- |" + " ---: |" * len(peers)]
     runs = {cpu(file.parent.name): rows(file) for file in sorted(results.rglob("results.csv"))}
+    peers = [peer for peer in PEERS[1:] if any(
+        peer in measured.get(name, {}) for measured in runs.values() for name in SUMMARY)]
+    machines = ["CPU"] if len(runs) > 1 else []
+    head = ["Split", *machines, *(TITLES.get(peer, peer) for peer in peers)]
+    lines = [f"| {' | '.join(head)} |", "| --- |" + " --- |" * len(machines) + " ---: |" * len(peers)]
     for name, title in SUMMARY.items():
         for machine, measured in runs.items():
             if name in measured:
-                lines.append(f"| {title} | {machine} | "
-                             f"{' | '.join(ratio(measured[name], peer) for peer in peers)} |")
+                cells = [title, *([machine] if machines else []),
+                         *(ratio(measured[name], peer) for peer in peers)]
+                lines.append(f"| {' | '.join(cells)} |")
                 title = ""
     return "\n".join(lines) + "\n"
 
 
-def tables(results, out):
-    """Returns a table and a chart for each CPU whose results are in bench/results."""
+def tables(results):
+    """Returns a table for each CPU whose results are in bench/results."""
     lines = []
     for file in sorted(results.rglob("results.csv")):
-        name = cpu(file.parent.name)
         machine = (file.parent / "results.md").read_text().split("\n")[0]
         measured = rows(file)
-        lines += [f"## {name}", "", f"{machine}. {versions(measured)}", "", *table(measured), ""]
-        if (file.parent / "speed.svg").exists():
-            picture = "-".join(["speed", *file.parent.relative_to(results).parts]) + ".svg"
-            shutil.copy(file.parent / "speed.svg", out / picture)
-            lines += [f"Speed on {name} as a share of a flat copy (higher is better):", "",
-                      f"![Speed on {name} as a share of a flat copy](generated/{picture})", ""]
+        lines += [f"### {cpu(file.parent.name)}", "", f"{machine}. {versions(measured)}", "",
+                  *table(measured), ""]
+    return "\n".join(lines)
+
+
+def charts(results, out):
+    """Copies the chart of each CPU to 'out', and returns the Markdown that shows them."""
+    lines = []
+    for file in sorted(results.rglob("speed.svg")):
+        title = f"Speed on {cpu(file.parent.name)} as a share of a flat copy (further right is faster)"
+        picture = "-".join(["speed", *file.parent.relative_to(results).parts]) + ".svg"
+        shutil.copy(file, out / picture)
+        lines += [f"![{title}](generated/{picture})", ""]
     return "\n".join(lines)
 
 
 def losses(results):
     """Returns every split for which another library is faster, worst first: its time relative to libsplit's."""
-    found = []
-    for file in sorted(results.rglob("results.csv")):
+    found, files = [], sorted(results.rglob("results.csv"))
+    for file in files:
         for threads in ["1", "2"]:
             aligned, misaligned = (rows(file, threads, offset) for offset in ["0", "16"])
             for name, measured in aligned.items():
                 cells = [fastest(measured), fastest(misaligned.get(name))]
                 if any(factor < 0.995 for factor, _ in cells):
-                    line = [measured["libsplit"]["split"], cpu(file.parent.name), threads, *(cell for _, cell in cells)]
+                    line = [measured["libsplit"]["split"], *([cpu(file.parent.name)] if len(files) > 1 else []),
+                            threads, *(cell for _, cell in cells)]
                     found.append((min(cells)[0], f"| {' | '.join(line)} |"))
-    return "\n".join(["| Split | CPU | Threads | Outputs on lines | 16 bytes off |",
-                      "| --- | --- | ---: | ---: | ---: |",
+    machines = ["CPU"] if len(files) > 1 else []
+    head = ["Split", *machines, "Threads", "Outputs on lines", "16 bytes off"]
+    return "\n".join([f"| {' | '.join(head)} |", "| --- |" + " --- |" * len(machines) + " ---: |" * 3,
                       *(line for _, line in sorted(found, key=lambda loss: loss[0]))]) + "\n"
 
 
@@ -105,7 +116,8 @@ def ratio(measured, peer):
 
 
 def table(measured):
-    head = ["split", "MiB", "of a flat copy", *[f"× {TITLES.get(peer, peer)}" for peer in PEERS]]
+    peers = [peer for peer in PEERS if any(peer in measured.get(name, {}) for name in SHOWN)]
+    head = ["split", "MiB", "of a flat copy", *[f"× {TITLES.get(peer, peer)}" for peer in peers]]
     result = ["| " + " | ".join(head) + " |", "| --- |" + " ---: |" * (len(head) - 1)]
     for name in SHOWN:
         if name not in measured:
@@ -113,6 +125,6 @@ def table(measured):
         ours = measured[name]["libsplit"]
         mib, of_flat = int(ours["bytes"]) / 2**20, float(ours["of_flat"])
         cells = [ours["split"], f"{mib:.2f}", f"{of_flat:.2f}"]
-        cells += [ratio(measured[name], peer) for peer in PEERS]
+        cells += [ratio(measured[name], peer) for peer in peers]
         result.append("| " + " | ".join(cells) + " |")
     return result

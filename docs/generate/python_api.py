@@ -30,16 +30,24 @@ def page(package, stub, sources):
         for node in ast.parse(package).body
         if isinstance(node, ast.Assign) and node.targets[0].id == "__all__"
     )
-    for node in tree:
-        if isinstance(node, ast.FunctionDef) and node.name in public:
+    for node in functions(tree):
+        if node.name in public:
             lines += entry(node, node.name, docs)
     for node in tree:
         if isinstance(node, ast.ClassDef) and node.name in public:
             lines += [f"## {node.name}", "", *text(docs.get(node.name, "")), ""]
-            for method in node.body:
-                if isinstance(method, ast.FunctionDef):
-                    lines += entry(method, f"{node.name}.{method.name}", docs)
+            for method in functions(node.body):
+                lines += entry(method, f"{node.name}.{method.name}", docs)
     return "\n".join(lines) + "\n"
+
+
+def functions(body):
+    """Returns the functions, and of those with several signatures the first, which has the docstring."""
+    found = {}
+    for node in body:
+        if isinstance(node, ast.FunctionDef):
+            found.setdefault(node.name, node)
+    return found.values()
 
 
 def entry(node, name, docs):

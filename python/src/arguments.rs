@@ -8,7 +8,7 @@ use libsplit::ffi::{libsplit_op, LIBSPLIT_DIM_UNKNOWN};
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyInt, PyIterator, PyList, PyString, PyTuple};
+use pyo3::types::{PyBool, PyBytes, PyInt, PyIterator, PyList, PyString, PyTuple};
 use smallvec::SmallVec;
 
 /// What is to be done where an extent does not divide into equal parts.
@@ -67,22 +67,48 @@ pub fn from_arguments(
 
 /// An argument that is a whole number. One that 64 bits do not hold is a wrong value, as every other
 /// number that is too large is.
-pub fn whole(value: &Bound<'_, PyAny>) -> PyResult<i64> {
+pub fn whole(value: &Bound<'_, PyAny>, argument: &str) -> PyResult<i64> {
     value.extract().map_err(|error: PyErr| {
         if error.is_instance_of::<PyOverflowError>(value.py()) {
-            return PyValueError::new_err(format!("{value} does not fit in 64 bits"));
+            return PyValueError::new_err(format!("{argument} {value} does not fit in 64 bits"));
+        }
+        if error.is_instance_of::<PyTypeError>(value.py()) {
+            let kind = value.get_type();
+            return PyTypeError::new_err(format!(
+                "{argument} has type {kind}: pass a whole number"
+            ));
         }
         error
     })
 }
 
 /// The same, which may be None.
-pub fn optional(value: &Bound<'_, PyAny>) -> PyResult<Option<i64>> {
+fn optional(value: &Bound<'_, PyAny>, argument: &str) -> PyResult<Option<i64>> {
     if value.is_none() {
         Ok(None)
     } else {
-        whole(value).map(Some)
+        whole(value, argument).map(Some)
     }
+}
+
+pub fn axis(value: &Bound<'_, PyAny>) -> PyResult<i64> {
+    whole(value, "axis")
+}
+
+pub fn optional_axis(value: &Bound<'_, PyAny>) -> PyResult<Option<i64>> {
+    optional(value, "axis")
+}
+
+pub fn threads(value: &Bound<'_, PyAny>) -> PyResult<Option<i64>> {
+    optional(value, "threads")
+}
+
+pub fn num_outputs(value: &Bound<'_, PyAny>) -> PyResult<Option<i64>> {
+    optional(value, "num_outputs")
+}
+
+pub fn num_splits(value: &Bound<'_, PyAny>) -> PyResult<i64> {
+    whole(value, "num_splits")
 }
 
 /// A shape, which may be None.
@@ -90,13 +116,21 @@ pub fn extents(value: &Bound<'_, PyAny>) -> PyResult<Option<Numbers>> {
     if value.is_none() {
         return Ok(None);
     }
-    in_order(value, "shape")?.map(|extent| whole(&extent?)).collect::<PyResult<_>>().map(Some)
+    in_order(value, "shape")?
+        .map(|extent| whole(&extent?, "shape"))
+        .collect::<PyResult<_>>()
+        .map(Some)
 }
 
 /// A number, if it is one rather than a list.
 fn integer(value: &Bound<'_, PyAny>, argument: &str) -> Option<PyResult<i64>> {
     if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() {
         return None;
+    }
+    if value.is_instance_of::<PyBool>() {
+        return Some(Err(PyTypeError::new_err(format!(
+            "{argument} is {value}: pass a whole number or a list of lengths"
+        ))));
     }
     match value.extract::<i64>() {
         Err(_) if !value.is_instance_of::<PyInt>() => None,
@@ -239,8 +273,8 @@ impl Operator {
     #[pyo3(signature = (split=None, *, axis=0, num_outputs=None, opset=18, clamp_uneven=false))]
     pub fn onnx_split(
         split: Option<&Bound<'_, PyAny>>,
-        #[pyo3(from_py_with = whole)] axis: i64,
-        #[pyo3(from_py_with = optional)] num_outputs: Option<i64>,
+        #[pyo3(from_py_with = axis)] axis: i64,
+        #[pyo3(from_py_with = num_outputs)] num_outputs: Option<i64>,
         opset: i32,
         clamp_uneven: bool,
     ) -> PyResult<Self> {
@@ -257,7 +291,7 @@ impl Operator {
     #[pyo3(signature = (split=None, *, axis=0, keepdims=true, opset=24))]
     pub fn split_to_sequence(
         split: Option<&Bound<'_, PyAny>>,
-        #[pyo3(from_py_with = whole)] axis: i64,
+        #[pyo3(from_py_with = axis)] axis: i64,
         keepdims: bool,
         opset: i32,
     ) -> PyResult<Self> {
@@ -271,7 +305,7 @@ impl Operator {
     #[pyo3(signature = (split_lengths, *, axis=0))]
     pub fn variadic_split(
         split_lengths: &Bound<'_, PyAny>,
-        #[pyo3(from_py_with = whole)] axis: i64,
+        #[pyo3(from_py_with = axis)] axis: i64,
     ) -> PyResult<Self> {
         let lengths = lengths(Some(split_lengths), "split_lengths")?;
         let rule = Rule::new(libsplit_op::OPENVINO_VARIADIC_SPLIT, 1, axis);
@@ -282,8 +316,8 @@ impl Operator {
     #[staticmethod]
     #[pyo3(signature = (num_splits, *, axis=0))]
     pub fn openvino_split(
-        #[pyo3(from_py_with = whole)] num_splits: i64,
-        #[pyo3(from_py_with = whole)] axis: i64,
+        #[pyo3(from_py_with = num_splits)] num_splits: i64,
+        #[pyo3(from_py_with = axis)] axis: i64,
     ) -> Self {
         let rule = Rule::new(libsplit_op::OPENVINO_SPLIT, 1, axis);
         Self(Rule { num_outputs: num_splits, ..rule })
@@ -291,7 +325,8 @@ impl Operator {
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         let restore = py.import("libsplit._libsplit")?.getattr("restore_operator")?;
-        (restore, pickle::fields(&self.0)).into_pyobject(py)
+        let (fields, sizes) = pickle::fields(&self.0);
+        (restore, (pickle::FORMAT, fields, sizes)).into_pyobject(py)
     }
 
     fn __repr__(&self) -> String {

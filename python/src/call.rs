@@ -242,7 +242,7 @@ fn words(rule: &Rule) -> Words {
 fn cut_points(rule: &Rule, extent: i64) -> Option<String> {
     let (Lengths::List(cuts), false) = (&rule.lengths, rule.typed) else { return None };
     let (first, last) = (cuts.first()?, cuts.last()?);
-    if *first < 0 || *last > extent || !cuts.is_sorted() {
+    if *first < 0 || *last > extent || !cuts.is_sorted_by(|cut, next| cut < next) {
         return None;
     }
     let mut lengths = Numbers::new();

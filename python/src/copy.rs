@@ -67,7 +67,7 @@ pub fn copy_to_targets(
     let count = call::count(&prepared.input.tensor(), &prepared.rule)?;
     if targets.len() != count {
         return Err(PyValueError::new_err(format!(
-            "out has {} entries, but the split gives {count} pieces: pass one for each, or None to skip it",
+            "out has length {}, but the number of pieces is {count}: pass an array for each, or None to skip it",
             targets.len()
         )));
     }

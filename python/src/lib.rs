@@ -76,7 +76,7 @@ mod _libsplit {
     fn split<'py>(
         x: &Bound<'py, PyAny>,
         parts_or_lengths: &Bound<'py, PyAny>,
-        #[pyo3(from_py_with = arguments::optional)] axis: Option<i64>,
+        #[pyo3(from_py_with = arguments::optional_axis)] axis: Option<i64>,
         uneven: Option<&Bound<'py, PyString>>,
     ) -> PyResult<Bound<'py, PyList>> {
         let source = Source::of(x, "x")?;
@@ -109,10 +109,10 @@ mod _libsplit {
     fn copy<'py>(
         x: &Bound<'py, PyAny>,
         parts_or_lengths: &Bound<'py, PyAny>,
-        #[pyo3(from_py_with = arguments::optional)] axis: Option<i64>,
+        #[pyo3(from_py_with = arguments::optional_axis)] axis: Option<i64>,
         uneven: Option<&Bound<'py, PyString>>,
         out: Option<&Bound<'py, PyAny>>,
-        #[pyo3(from_py_with = arguments::optional)] threads: Option<i64>,
+        #[pyo3(from_py_with = arguments::threads)] threads: Option<i64>,
     ) -> PyResult<Bound<'py, PyList>> {
         let source = Source::of(x, "x")?;
         let rule = arguments::from_arguments(source.shape(), parts_or_lengths, axis, uneven)?;
@@ -132,9 +132,9 @@ mod _libsplit {
     #[pyo3(signature = (pieces, axis=0, *, out=None, threads=None))]
     fn join<'py>(
         pieces: &Bound<'py, PyAny>,
-        #[pyo3(from_py_with = arguments::whole)] axis: i64,
+        #[pyo3(from_py_with = arguments::axis)] axis: i64,
         out: Option<&Bound<'py, PyAny>>,
-        #[pyo3(from_py_with = arguments::optional)] threads: Option<i64>,
+        #[pyo3(from_py_with = arguments::threads)] threads: Option<i64>,
     ) -> PyResult<Bound<'py, PyAny>> {
         crate::join::join(pieces, axis, out, threads)
     }
@@ -155,9 +155,9 @@ mod _libsplit {
     #[pyo3(signature = (pieces, axis=0, *, out=None, threads=None))]
     fn stack<'py>(
         pieces: &Bound<'py, PyAny>,
-        #[pyo3(from_py_with = arguments::whole)] axis: i64,
+        #[pyo3(from_py_with = arguments::axis)] axis: i64,
         out: Option<&Bound<'py, PyAny>>,
-        #[pyo3(from_py_with = arguments::optional)] threads: Option<i64>,
+        #[pyo3(from_py_with = arguments::threads)] threads: Option<i64>,
     ) -> PyResult<Bound<'py, PyAny>> {
         crate::join::stack(pieces, axis, out, threads)
     }
@@ -176,7 +176,7 @@ mod _libsplit {
         py: Python<'py>,
         shape: &Bound<'py, PyAny>,
         parts_or_lengths: &Bound<'py, PyAny>,
-        #[pyo3(from_py_with = arguments::optional)] axis: Option<i64>,
+        #[pyo3(from_py_with = arguments::optional_axis)] axis: Option<i64>,
         uneven: Option<&Bound<'py, PyString>>,
         dtype: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyList>> {
@@ -219,7 +219,7 @@ mod _libsplit {
         if extent.is_none() {
             return Ok(LIBSPLIT_DIM_UNKNOWN);
         }
-        match arguments::whole(extent)? {
+        match arguments::whole(extent, "shape")? {
             LIBSPLIT_DIM_UNKNOWN => {
                 Err(PyValueError::new_err("shape has a -1: None stands for an unknown extent"))
             }
@@ -243,8 +243,8 @@ mod _libsplit {
     fn onnx_split<'py>(
         x: &Bound<'py, PyAny>,
         split: Option<&Bound<'py, PyAny>>,
-        #[pyo3(from_py_with = arguments::whole)] axis: i64,
-        #[pyo3(from_py_with = arguments::optional)] num_outputs: Option<i64>,
+        #[pyo3(from_py_with = arguments::axis)] axis: i64,
+        #[pyo3(from_py_with = arguments::num_outputs)] num_outputs: Option<i64>,
         opset: i32,
         clamp_uneven: bool,
     ) -> PyResult<Bound<'py, PyList>> {
@@ -264,7 +264,7 @@ mod _libsplit {
     fn split_to_sequence<'py>(
         x: &Bound<'py, PyAny>,
         split: Option<&Bound<'py, PyAny>>,
-        #[pyo3(from_py_with = arguments::whole)] axis: i64,
+        #[pyo3(from_py_with = arguments::axis)] axis: i64,
         keepdims: bool,
         opset: i32,
     ) -> PyResult<Bound<'py, PyList>> {
@@ -282,7 +282,7 @@ mod _libsplit {
     fn variadic_split<'py>(
         x: &Bound<'py, PyAny>,
         split_lengths: &Bound<'py, PyAny>,
-        #[pyo3(from_py_with = arguments::whole)] axis: i64,
+        #[pyo3(from_py_with = arguments::axis)] axis: i64,
     ) -> PyResult<Bound<'py, PyList>> {
         let operator = Operator::variadic_split(split_lengths, axis)?;
         views(x.py(), &Source::of(x, "x")?, &operator.0)
@@ -297,8 +297,8 @@ mod _libsplit {
     #[pyo3(signature = (x, num_splits, *, axis=0))]
     fn openvino_split<'py>(
         x: &Bound<'py, PyAny>,
-        #[pyo3(from_py_with = arguments::whole)] num_splits: i64,
-        #[pyo3(from_py_with = arguments::whole)] axis: i64,
+        #[pyo3(from_py_with = arguments::num_splits)] num_splits: i64,
+        #[pyo3(from_py_with = arguments::axis)] axis: i64,
     ) -> PyResult<Bound<'py, PyList>> {
         let operator = Operator::openvino_split(num_splits, axis);
         views(x.py(), &Source::of(x, "x")?, &operator.0)

@@ -9,7 +9,10 @@ use crate::tensor::Tensor;
 use libsplit::ffi::{libsplit_dtype, libsplit_op};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyString;
+use pyo3::types::{PyString, PyTuple};
+
+/// The first thing in each pickle. It changes whenever what follows it does.
+pub const FORMAT: i64 = 1;
 
 /// A rule as a tuple of what Python can pickle.
 type Fields = (i32, i32, i64, i64, bool, bool, bool, String);
@@ -38,12 +41,29 @@ pub fn fields(rule: &Rule) -> (Fields, Sizes) {
     (fields, sizes)
 }
 
+fn damaged() -> PyErr {
+    PyValueError::new_err("the pickle is damaged: its contents are not those of its format")
+}
+
+/// Takes apart what follows the number of a format that is known.
+fn parts<'py, T>(format: i64, parts: &Bound<'py, PyTuple>) -> PyResult<T>
+where
+    T: for<'a> FromPyObject<'a, 'py>,
+{
+    if format != FORMAT {
+        return Err(PyValueError::new_err(format!(
+            "the pickle has format {format}, but libsplit {} reads only format {FORMAT}: load it with the \
+             version that wrote it",
+            env!("CARGO_PKG_VERSION")
+        )));
+    }
+    parts.extract().map_err(|_| damaged())
+}
+
 fn rule(fields: Fields, sizes: Sizes) -> PyResult<Rule> {
     let (op, opset, axis, num_outputs, keepdims, clamp_uneven, typed, argument) = fields;
     let known = ["split", "split_lengths", "parts_or_lengths"];
     let argument = known.into_iter().find(|known| **known == argument);
-    let damaged =
-        || PyValueError::new_err("the pickle was made by a different version of libsplit");
     let lengths = match sizes {
         (None, None, None) => Lengths::Absent,
         (Some(length), None, None) => Lengths::Scalar(length),
@@ -77,18 +97,21 @@ fn rule(fields: Fields, sizes: Sizes) -> PyResult<Rule> {
 
 /// What unpickles an Operator.
 #[pyfunction]
-pub fn restore_operator(fields: Fields, sizes: Sizes) -> PyResult<Operator> {
+#[pyo3(signature = (format, *contents))]
+pub fn restore_operator(format: i64, contents: &Bound<'_, PyTuple>) -> PyResult<Operator> {
+    let (fields, sizes): (Fields, Sizes) = parts(format, contents)?;
     rule(fields, sizes).map(Operator)
 }
 
-/// What unpickles a Plan: for NumPy's arrays of this dtype, these extents, and strides in bytes; for
-/// tensors of others if the dtype is a name.
+/// An array's dtype, its extents, its strides in bytes, and the bits before it; of another tensor, the
+/// dtype's name, and strides in elements.
+type Layout<'py> = (Bound<'py, PyAny>, Vec<i64>, Vec<i64>, u32);
+
+/// What unpickles a Plan.
 #[pyfunction]
-pub fn restore_plan(
-    layout: (Bound<'_, PyAny>, Vec<i64>, Vec<i64>, u32),
-    fields: Fields,
-    sizes: Sizes,
-) -> PyResult<Plan> {
+#[pyo3(signature = (format, *contents))]
+pub fn restore_plan(format: i64, contents: &Bound<'_, PyTuple>) -> PyResult<Plan> {
+    let (layout, fields, sizes): (Layout<'_>, Fields, Sizes) = parts(format, contents)?;
     let (dtype, shape, strides, bit_offset) = layout;
     let x = if dtype.is_instance_of::<PyString>() {
         let tensor = Tensor::nowhere(crate::tensor::named(&dtype)?, &shape, &strides, bit_offset)?;

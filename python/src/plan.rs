@@ -10,7 +10,9 @@ use crate::source::Source;
 use crate::tensor::packed;
 use core::ffi::c_void;
 use core::ptr::{null, null_mut};
-use libsplit::ffi::{calls, libsplit_executor, libsplit_plan, libsplit_plan_size};
+use libsplit::ffi::{
+    calls, libsplit_executor, libsplit_plan, libsplit_plan_describe, libsplit_plan_size,
+};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString, PyTuple};
@@ -53,7 +55,7 @@ impl Plan {
     fn new(
         x: &Bound<'_, PyAny>,
         parts_or_lengths: &Bound<'_, PyAny>,
-        #[pyo3(from_py_with = arguments::optional)] axis: Option<i64>,
+        #[pyo3(from_py_with = arguments::optional_axis)] axis: Option<i64>,
         uneven: Option<&Bound<'_, PyString>>,
     ) -> PyResult<Self> {
         let source = Source::of(x, "x")?;
@@ -80,7 +82,8 @@ impl Plan {
             }
             other => PyString::new(py, &other.dtype_name()?).into_any(),
         };
-        (restore, ((dtype, shape, strides, *bit_offset), fields, sizes)).into_pyobject(py)
+        (restore, (pickle::FORMAT, (dtype, shape, strides, *bit_offset), fields, sizes))
+            .into_pyobject(py)
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
@@ -88,6 +91,18 @@ impl Plan {
         let axes = self.input.shape.len() - usize::from(self.in_bytes);
         let shape = PyTuple::new(py, &self.input.shape[..axes])?;
         Ok(format!("<libsplit.Plan for {dtype} {shape} into {}>", self.shapes(py)?))
+    }
+
+    /// What copy will do, as text for people: the form of the split, the method that was chosen and
+    /// why, and the CPU whose loops run.
+    fn __str__(&self) -> String {
+        // SAFETY: `memory` holds a plan, and nothing is written to a buffer of 0 bytes.
+        let length = unsafe { libsplit_plan_describe(self.plan(), null_mut(), 0) };
+        let mut text = vec![0u8; length + 1];
+        // SAFETY: as above, and `text` has as many bytes as it is said to have.
+        unsafe { libsplit_plan_describe(self.plan(), text.as_mut_ptr().cast(), text.len()) };
+        text.truncate(length);
+        String::from_utf8_lossy(&text).trim_end().to_owned()
     }
 
     /// The shapes of the pieces.
@@ -120,7 +135,7 @@ impl Plan {
         &self,
         x: &Bound<'py, PyAny>,
         out: Option<&Bound<'py, PyAny>>,
-        #[pyo3(from_py_with = arguments::optional)] threads: Option<i64>,
+        #[pyo3(from_py_with = arguments::threads)] threads: Option<i64>,
     ) -> PyResult<Bound<'py, PyList>> {
         let source = Source::of(x, "x")?;
         let input = self.check(x.py(), &source)?;

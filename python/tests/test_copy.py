@@ -33,8 +33,8 @@ def test_into_arrays_of_any_layout() -> None:
 @pytest.mark.parametrize(
     ("out", "error", "message"),
     [
-        ([np.empty(2)], ValueError, "out has 1 entries, but the split gives 2 pieces"),
-        ([np.empty(2)] * 3, ValueError, "out has 3 entries"),
+        ([np.empty(2)], ValueError, "out has length 1, but the number of pieces is 2"),
+        ([np.empty(2)] * 3, ValueError, "out has length 3, but the number of pieces is 2"),
         ([np.empty(2), np.empty(3)], ValueError, r"out\[1\].shape\[0\] is 3, but the operator gives 2: see libsplit.infer$"),
         ([np.empty(2), np.empty((2, 1))], ValueError, r"out\[1\].rank is 2, but .* see libsplit.infer$"),
         ([np.empty(2), np.empty(2, "f4")], TypeError, r"out\[1\] has dtype float32, but x has float64"),
@@ -80,6 +80,15 @@ def test_wrong_numbers_of_threads() -> None:
     for wrong in -1, 2**40:
         with pytest.raises(ValueError, match=f"threads is {wrong}, but must be at least 0"):
             libsplit.copy(np.arange(2), 2, threads=wrong)
+    halves: Any = 2.5
+    calls: list[Any] = [
+        lambda: libsplit.copy(np.arange(2), 2, threads=halves),
+        lambda: libsplit.Plan(np.arange(2), 2).copy(np.arange(2), threads=halves),
+        lambda: libsplit.join([np.arange(2)], threads=halves),
+    ]
+    for call in calls:
+        with pytest.raises(TypeError, match="threads has type <class 'float'>: pass a whole number"):
+            call()
 
 
 def test_many_threads_at_once() -> None:

@@ -72,17 +72,35 @@ def test_in_a_worker_process() -> None:
 
 def test_damaged_pickles() -> None:
     restore = OPERATORS[0].__reduce__()[0]
-    fields, _ = OPERATORS[0].__reduce__()[1]
-    for sizes in (1, [1], None), (None, None, (b"123", [1], 7)), (None, None, (b"", [-1], 7)):
-        with pytest.raises(ValueError, match="a different version"):
-            restore(fields, sizes)
-    with pytest.raises(ValueError, match="a different version"):
-        restore((*fields[:-1], "name"), (None, None, None))
+    number, fields, _ = OPERATORS[0].__reduce__()[1]
+    for sizes in (1, [1], None), (None, None, (b"123", [1], 7)), (None, None, (b"", [-1], 7)), None:
+        with pytest.raises(ValueError, match="the pickle is damaged"):
+            restore(number, fields, sizes)
+    with pytest.raises(ValueError, match="the pickle is damaged"):
+        restore(number, (*fields[:-1], "name"), (None, None, None))
+
+
+@pytest.mark.parametrize("what", [OPERATORS[0], libsplit.Plan(np.zeros(4), 2)], ids=["Operator", "Plan"])
+def test_pickles_of_other_formats_are_refused(what: Any) -> None:
+    restore, (number, *contents) = what.__reduce__()
+    assert number == 1
+    assert repr(restore(number, *contents)) == repr(what)
+    # A later format may have anything after its number.
+    laters: list[list[Any]] = [contents, [], [*contents, "more"], [{}]]
+    for later in laters:
+        with pytest.raises(ValueError, match=r"has format 2, but libsplit [\d.]+ reads only format 1"):
+            restore(2, *later)
 
 
 def test_plans_say_what_they_are() -> None:
     plan = libsplit.Plan(np.empty((2, 6), np.float32), [2, 4], axis=1)
     assert repr(plan) == "<libsplit.Plan for float32 (2, 6) into [(2, 2), (2, 4)]>"
+
+
+def test_a_plan_is_explained_when_it_is_printed() -> None:
+    plan = libsplit.Plan(np.empty((1080, 1920, 3), np.uint8), 3, axis=2)
+    assert "[1080, 1920, 3], axis 2 into 3 pieces" in str(plan)
+    assert not str(plan).endswith("\n") and "\0" not in str(plan)
 
 
 def test_only_what_is_for_users() -> None:

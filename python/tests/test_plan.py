@@ -57,7 +57,7 @@ def test_only_what_it_was_made_for() -> None:
             with pytest.raises(error, match=message):
                 function(wrong)
     assert len(plan.split(np.ones((4, 6), np.float32))) == 2
-    with pytest.raises(ValueError, match="out has 1 entries"):
+    with pytest.raises(ValueError, match="out has length 1, but the number of pieces is 2"):
         plan.copy(x, out=[np.empty((4, 3), np.float32)])
 
 

@@ -160,6 +160,8 @@ def test_references() -> None:
         ((2**64,), ValueError, "parts_or_lengths 18446744073709551616 does not fit in 64 bits"),
         ((2, -(2**63) - 1), ValueError, "-9223372036854775809 does not fit in 64 bits"),
         ((2.5,), TypeError, "parts_or_lengths has type <class 'float'>"),
+        ((True,), TypeError, "parts_or_lengths is True: pass a whole number or a list"),
+        ((2, "a"), TypeError, "axis has type <class 'str'>: pass a whole number"),
         (("ab",), TypeError, "parts_or_lengths has type <class 'str'>"),
         ((b"\1\5",), TypeError, "parts_or_lengths has type <class 'bytes'>"),
         (([2, 4.0],), TypeError, r"parts_or_lengths\[1\] has type <class 'float'>.*pass int"),
@@ -172,7 +174,8 @@ def test_references() -> None:
         (([2, 5],), ValueError, r"numpy.split's cut points \[2, 5\] pass \[2, 3, 1\]"),
         (([1, 3],), ValueError, r"numpy.split's cut points \[1, 3\] pass \[1, 2, 3\]"),
         (([1, 2],), ValueError, "the sum of parts_or_lengths is 3, but the extent of the axis is 6"),
-        (([-1, -1],), ValueError, r"parts_or_lengths\[1\] is a second -1"),
+        (([2, 2],), ValueError, "make the lengths add up to it$"),  # nobody cuts twice at one place
+        (([-1, -1],), ValueError, r"parts_or_lengths\[1\] is a second -1: at most 1 length may be -1, but 2 are"),
         (([-2, 8],), ValueError, r"parts_or_lengths\[0\] is -2, but a length is at least 0: one may be -1, for"),
         (([2**63 - 1, 2],), ValueError, "the sum of parts_or_lengths is above"),
         (([],), ValueError, "parts_or_lengths"),

@@ -28,8 +28,6 @@ PEERS = {"onnxruntime": "onnxruntime", "onnx_reference": "onnx.reference",
 KNOWN = {"provider": {
     "Split-18: num_outputs 2, three outputs": "ONNX's shape inference, which ONNX Runtime runs "
     "first, ends the process before it calls the provider",
-    "Split-18: num_outputs 3, two outputs": "accepted in ONNX Runtime 1.31.1, which accepts it; "
-    "refused from 1.32 on, as by ONNX Runtime itself",
 }}
 SECONDS = 60  # for one case, and for the start
 
