@@ -54,7 +54,7 @@ ROWS = {
     "LengthNegative": (
         lambda: onnx_split(13, [6], 2, [7, -1]), "only in VariadicSplit may one be -1, for the rest",
         [(lambda: variadic_split([6], [5, -1]), [5, 1])]),
-    "SecondRest": (lambda: fed([-1, -1]), "2 stand for the rest, at most 1 may; give the other lengths",
+    "SecondRest": (lambda: fed([-1, -1]), "at most 1 length may be -1, but 2 are; give the others",
                    [(lambda: fed([2, -1]), [2, 4])]),
     "LengthsSum": (lambda: onnx_split(13, [6], 2, [2, 3]), "the sum of split is 5, .* 6: make the lengths add up to it",
                    [(lambda: onnx_split(13, [6], 2, [2, 4]), [2, 4])]),
@@ -82,7 +82,7 @@ BEYOND_A_MODEL = set("""
     LengthsUnknown LengthNotInteger ScalarNotPositive NumOutputsParam NumOutputsGiven NumOutputsNegative
     NumOutputsUnknown NoOutputs NoLengths TooManyOutputs PlanOutputs Capacity ViewNotPacked StridesCollide
     SubByteStrides BitOffset BitOffsetNotZero DataBytes TooManyElements StridesOverflow AddressOverflow Overlap
-    NotShownApart UsedElsewhere ArrayOverlap OutputDType OutputRank OutputShape CountUnknown ExecutorFailed
+    NotShownApart NotShownApartFromInput UsedElsewhere ArrayOverlap OutputDType OutputRank OutputShape CountUnknown ExecutorFailed
     ExecutorSkipped""".split())
 REGION = "libsplit: a region of a tensor: copy it first"
 
