@@ -4,6 +4,7 @@ configuring ends with an error that names the variable to set.
 usage: rust_target.py RUST_TARGET_CMAKE CMAKE WORK
 """
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -64,7 +65,8 @@ def is_error(said):
     return "set LIBSPLIT_CARGO_TARGET" in words and "rustup target add" in words
 
 
-listed = subprocess.run(["rustc", "--print", "target-list"], check=True, text=True, stdout=subprocess.PIPE).stdout
+rustc = shutil.which("rustc") or Path.home() / ".cargo/bin/rustc"
+listed = subprocess.run([rustc, "--print", "target-list"], check=True, text=True, stdout=subprocess.PIPE).stdout
 for asked, target in FOUND.items():
     said = ask(*asked)
     assert f"found: {target}\n" in said, f"{asked}: {said}"

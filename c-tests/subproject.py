@@ -105,7 +105,7 @@ def unchanged():
                      if entry["file"].endswith("asserts.c")) for build in (within, without)]
     assert commands[0] == commands[1], commands
     check_same(build_and_run(within))
-    assert "Total Tests: 0" in run("ctest", "--test-dir", within, "--show-only")
+    assert "Total Tests: 0" in run(Path(args.cmake).with_name("ctest"), "--test-dir", within, "--show-only")
     installed = work / "installed"
     shutil.rmtree(installed, ignore_errors=True)
     run(args.cmake, "--install", within, "--prefix", installed)

@@ -306,6 +306,8 @@ rules! { w;
     Overlap: Overlap { output: usize, other: Argument },
     ("{}[{output}] and {other} reach over the same memory and could not be shown apart: give the first other memory, or copy it in a call of its own with the other outputs {}", w.outputs, w.unwanted)
     NotShownApart: NotShownApart { output: usize, other: Argument },
+    ("{}[{output}] and {} reach over the same memory and could not be shown apart: give the output other memory", w.outputs, w.input)
+    NotShownApartFromInput: NotShownApart { output: usize },
     ("{}[{output}]{field} overlaps memory of {other} that the call uses too: give it memory of its own", w.outputs)
     UsedElsewhere: Overlap { output: usize, field: Field, other: Argument },
     ("{argument} overlaps {other} in memory: give it memory of its own")

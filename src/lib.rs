@@ -116,7 +116,11 @@ extern "C" {}
 
 /// Builds that keep checks, and the core library as it comes for other CPUs, keep the tables that unwinding would take,
 /// and these name it. Nothing unwinds.
-#[cfg(all(feature = "capi", not(test), any(debug_assertions, not(any(target_arch = "x86_64", target_vendor = "apple")))))]
+#[cfg(all(
+    feature = "capi",
+    not(test),
+    any(debug_assertions, not(any(target_arch = "x86_64", target_vendor = "apple")))
+))]
 #[allow(unsafe_code)]
 #[unsafe(no_mangle)]
 extern "C" fn rust_eh_personality() {}

@@ -161,8 +161,8 @@ STATUSES = {
                    "and strides reach; 0 means that its size is not stated."),
     "OVERFLOW": (spoilt(shape=(2**40, 2**40)), "Sizes and addresses must fit in 63 bits."),
     "OVERLAP": (spoilt("copy", over_input), "Outputs must not overlap the input or one another."),
-    "NOT_SHOWN_APART": (between_elements, "The output may overlap something: give it other memory, or "
-                        "copy it in a call of its own, with all other descriptors zero."),
+    "NOT_SHOWN_APART": (between_elements, "The output may overlap something: give it other memory, or, if "
+                        "that is another output, copy it in a call of its own."),
     "OUTPUT": (spoilt("copy", other_shape), "The output's shape is not what the operator returns: "
                "let `libsplit_infer` fill it in."),
     "COUNT_UNKNOWN": (unknown, "The number of pieces "

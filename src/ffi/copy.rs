@@ -328,6 +328,9 @@ fn check_bytes(
     }
     match found {
         Some((output, other, true)) => return Err(Error::Overlap { output, other }),
+        Some((output, Argument::Input, false)) => {
+            return Err(Error::NotShownApartFromInput { output });
+        }
         Some((output, other, false)) => return Err(Error::NotShownApart { output, other }),
         None => {}
     }

@@ -84,7 +84,8 @@ impl<'a> Placer<'a> {
         let candidates = self.beside(&tensor.name, other);
         for candidate in &candidates {
             // In another form, elements are other numbers of values, and so are heads.
-            let is_alike = [leaf(&tensor.name), other].contains(&leaf(&candidate.name));
+            let is_alike =
+                leaf(&candidate.name) == leaf(&tensor.name) || candidate.name.ends_with(other);
             let Some(other) = self.found(candidate)? else { continue };
             match key {
                 Key::HeadDimOf if is_alike => self.check_width(entry, &one, &other)?,
@@ -96,13 +97,14 @@ impl<'a> Placer<'a> {
         Ok(candidates)
     }
 
-    /// The tensors of the module of this name beside that of a tensor, or the tensor of this name. The one
-    /// of the same kind is first.
+    /// The tensors of the module of this name beside that of a tensor, or the tensor of this name. That is
+    /// first, and then the one of the same kind.
     fn beside(&self, name: &str, other: &str) -> Vec<&'a Tensor> {
         let above = |name: &'_ str| name.rsplit_once('.').map_or(0, |(above, _)| above.len() + 1);
         let within = above(name);
         let around = above(name[..within].trim_end_matches('.'));
         let mut names = vec![format!("{}{other}", &name[..within])];
+        names.push(format!("{}{other}", &name[..around]));
         for leaf in [leaf(name), "weight", "qweight"] {
             names.push(format!("{}{other}.{leaf}", &name[..around]));
         }

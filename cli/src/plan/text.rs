@@ -332,12 +332,10 @@ fn raw_rule(value: toml::Value) -> Result<RawRule> {
         Ok(raw) => raw,
         Err(error) => invalid!("{}", error.to_string().trim_end().replace('\n', " ")),
     };
-    let name = match (&raw.rule, &raw.scale_of) {
-        (Some(_), Some(_)) => invalid!("rule and scale_of are both given: give one of them"),
-        (None, None) => invalid!("neither rule nor scale_of is given"),
-        (Some(name), None) => name,
-        (None, Some(_)) => "scale_of",
-    };
+    if raw.rule.is_some() && raw.scale_of.is_some() {
+        invalid!("rule and scale_of are both given: give one of them");
+    }
+    let name = raw.rule.as_deref().unwrap_or("scale_of");
     let Some((_, allowed)) = KEYS.iter().find(|(known, _)| *known == name) else {
         let known = ["colwise", "rowwise", "packed", "by_index", "replicate"].join(", ");
         invalid!("there is no rule {name:?}: the rules are {known}");
