@@ -130,6 +130,7 @@ pub fn place(plan: &Plan, model: &Model, tp: usize, given: &Given) -> Result<Pla
         );
     }
     work.check_pairs()?;
+    work.check_padding(model, &tensors)?;
     Ok(Placed { tp, tensors, values: work.numbers.used, rank_bytes })
 }
 
