@@ -119,6 +119,14 @@ configure: toolchain $(cmake)
 	    cmake -S . -B $(BUILD) -DCMAKE_BUILD_TYPE=Release -DLIBSPLIT_TEST_REPOSITORY=ON $(CMAKE_FLAGS) \
 	    >$(BUILD)/configure.log 2>&1 || { cat $(BUILD)/configure.log; exit 1; }
 
+.PHONY: windows
+windows: toolchain $(cmake) ## build the library for Windows and run the C tests under Wine
+	@tools/windows.sh
+
+.PHONY: macos
+macos: toolchain $(VENV)/made ## build the library for macOS and link the C tests
+	@tools/macos.sh $(VENV)
+
 .PHONY: python
 python: toolchain $(VENV)/python-made ## build the wheel of the Python package, in out/python
 	@echo "==> build: the wheel of the Python package"

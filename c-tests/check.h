@@ -183,8 +183,8 @@ static inline void *allocate(size_t bytes) {
 }
 
 /* An executor's parallel_for without threads. */
-static inline int32_t run_in_order(void *pool, libsplit_task_fn task, void *task_ctx,
-                                   size_t count) {
+static inline int32_t LIBSPLIT_CALL run_in_order(void *pool, libsplit_task_fn task, void *task_ctx,
+                                                 size_t count) {
     (void)pool;
     for (size_t i = 0; i < count; i++)
         task(task_ctx, i);

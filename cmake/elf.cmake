@@ -6,6 +6,11 @@ set(cargo_lib liblibsplit.so) # in test builds
 set(shared_lib libsplit.so.${PROJECT_VERSION})
 set(soname libsplit.so.${soversion})
 set(links ${soname} libsplit.so)
+if(ANDROID) # whose packages hold libraries that are named lib*.so
+    set(shared_lib libsplit.so)
+    set(soname libsplit.so)
+    set(links)
+endif()
 set(import_lib)
 set(static_link ${stage_dir}/libsplit-static.a) # for -lsplit-static
 file(CREATE_LINK ${static_lib} ${static_link} SYMBOLIC)

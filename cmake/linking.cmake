@@ -8,6 +8,7 @@ set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS include/libsplit.
 file(STRINGS include/libsplit.h functions REGEX "^(LIBSPLIT_API )?[a-z].*libsplit_[a-z_]+\\(")
 list(FILTER functions EXCLUDE REGEX "^static inline ")
 list(TRANSFORM functions REPLACE ".*(libsplit_[a-z_]+)\\(.*" "\\1")
+list(FILTER functions INCLUDE REGEX "^libsplit_") # each semicolon has begun another item
 if(LIBSPLIT_TEST_SWITCH)
     file(STRINGS src/copy/switch.rs switches REGEX "fn libsplit_test_")
     list(TRANSFORM switches REPLACE ".*(libsplit_test_[a-z]+).*" "\\1")

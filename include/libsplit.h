@@ -70,7 +70,7 @@
 
 /* The calling convention of all functions and callbacks, where a compiler has several. */
 #ifndef LIBSPLIT_CALL
-#  if defined(_WIN32) && !defined(_WIN64)
+#  if defined(_WIN32)
 #    define LIBSPLIT_CALL __cdecl
 #  else
 #    define LIBSPLIT_CALL

@@ -28,6 +28,9 @@ END
 ln -s libSystem.tbd "$sdk/usr/lib/libc.tbd"
 ln -s "$zig/lib/libc/include/any-darwin-any" "$sdk/usr/include"
 
+# What CMake knows only on macOS.
+echo 'set(CMAKE_SHARED_LIBRARY_RUNTIME_C_FLAG "-Wl,-rpath,")' >"$build/rpath.cmake"
+
 for cpu in arm64 x86_64; do
     rust_cpu=$(echo $cpu | sed 's/arm64/aarch64/')
     echo "==> macos: $cpu"
@@ -46,7 +49,7 @@ END
     chmod +x "$build/$cpu-c++"
     cat >"$build/$cpu.cmake" <<END
 set(CMAKE_SYSTEM_NAME Darwin)
-set(CMAKE_SYSTEM_VERSION 20.1) # Darwin of macOS 11
+set(CMAKE_USER_MAKE_RULES_OVERRIDE $build/rpath.cmake)
 set(CMAKE_SYSTEM_PROCESSOR $cpu)
 set(CMAKE_OSX_ARCHITECTURES $cpu)
 set(CMAKE_OSX_DEPLOYMENT_TARGET 11.0)

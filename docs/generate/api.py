@@ -68,7 +68,9 @@ def page(title, intro, left, known):
 
 
 def anchor(name):
-    return name.lower().replace("_", "-")
+    """Returns a target that no other name has: Sphinx takes libsplit_version for LIBSPLIT_VERSION."""
+    kind = "-constant" if name.isupper() else ""
+    return name.lower().replace("_", "-") + kind
 
 
 def link(name, brackets=""):

@@ -150,7 +150,7 @@ def matrix(title, rows, columns, name=lambda i: i, palette=COLOURS, **fields):
 
 def bars(title, cases):
     """One way to split per line, as a bar that is cut into its pieces."""
-    left, line = 330, CELL + 6
+    left, line = 270, CELL + 6
     drawing = Drawing(left + 8 * CELL + 20, 30 + line * len(cases), title)
     drawing.text(10, 18, title)
     for row, (label, fields) in enumerate(cases):

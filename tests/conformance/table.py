@@ -3,6 +3,10 @@
 from cases import digest
 
 HEAD = """\
+---
+hide-toc: true
+---
+
 # Conformance
 
 {count} cases, run on libsplit and on other libraries: ONNX's own cases, a case for each rule of each operator, and bugs

@@ -26,9 +26,9 @@ const MANY_ROWS: u64 = 768;
 /// Inputs of this size and larger, in bytes, are copied faster whatever their pieces: past the caches.
 /// 18 MiB: 0.9 / 0.9, 36 MiB: 0.86 / 0.86; 12 MiB: 0.97 / 1.03, 4.5 MiB: 1.02 / 0.99.
 const LARGE: u64 = 16 << 20;
-/// Pieces of as many elements are copied faster among quantized values, too, although ONNX Runtime would not have
-/// to dequantize and quantize them: of uint8, 2: 0.3 / 0.3, 3: 0.5 / 0.5, but 4: 0.6 to 1.0, 8: 1.2; and single
-/// ones: 2.3.
+/// Pieces of as many elements are copied faster among quantized values, too, although ONNX Runtime would then not
+/// have to dequantize and quantize them: it copies each on its own. It has a quicker way for single ones, and with
+/// longer ones there are fewer for as much to quantize.
 const QUANTIZED_RUN: core::ops::RangeInclusive<u64> = 2..=3;
 // Small nodes are left. They execute fewer instructions here, and chains of nothing else are faster by
 // 0.03; but between others, whose data has taken the caches, each takes up to half a microsecond more.

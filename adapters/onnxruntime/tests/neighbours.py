@@ -34,9 +34,9 @@ def relu(before, after):
     return node("Relu", before, after)
 
 
-def softplus(before, after):
+def negate(before, after):
     """ONNX Runtime's CPU provider has no kernel for it in float16."""
-    return node("Softplus", before, after)
+    return node("Neg", before, after)
 
 
 def reshape(before, after, shape):
@@ -91,7 +91,7 @@ def convolutions():
 
 def island():
     """A Split of float16 between operators that the CPU provider has for float32 alone."""
-    return graph(softplus("x", "s"), halve("s"), softplus("a", "sa"), softplus("b", "sb"), dtype=FLOAT16)
+    return graph(negate("x", "s"), halve("s"), negate("a", "sa"), negate("b", "sb"), dtype=FLOAT16)
 
 
 def subgraph(name, inputs=(), outputs=(), first=()):
@@ -199,7 +199,7 @@ def random_graph(seed):
             other, more = live.pop(int(random.integers(len(live))))
             live.append((add("Concat", [name, other], axis=1)[0], width + more))
         else:
-            live.append((add(str(random.choice(["Softplus", "Relu", "Sigmoid"])), [name])[0], width))
+            live.append((add(str(random.choice(["Neg", "Softplus", "Relu", "Sigmoid"])), [name])[0], width))
     return model_of(nodes, [value("x", dtype, [rows, 32])],
                     [helper.make_empty_tensor_value_info(name) for name, _ in live],
                     [constant(name, array) for name, array in constants.items()], 18, [])

@@ -9,8 +9,8 @@ import onnxruntime as ort
 import pytest
 
 from neighbours import (FLOAT, FLOAT16, INT8, INT16, SHAPE, UINT8, UINT16, attention, between, block, columns, conv,
-                        convolutions, dequantize, graph, halve, in_if, in_loop, in_scan, island, node, projected,
-                        quantize, quantized_conv, random_graph, relu, reshape, softplus)
+                        convolutions, dequantize, graph, halve, in_if, in_loop, in_scan, island, negate, node,
+                        projected, quantize, quantized_conv, random_graph, relu, reshape)
 from support import EP, assert_same, ran
 
 # Where libsplit would be in the way: `claim=all` gives another graph.
@@ -42,11 +42,11 @@ CROSSED = {
         quantized_conv("b", "cb", "w_half"), dtype=UINT8, shape=[1, 8, 512, 512]),
     "float16": island,
     "float16, and what moves it": lambda: graph(
-        softplus("x", "s"), halve("s"), softplus("a", "sa"), reshape("b", "fb", "flat"), softplus("fb", "sb"),
+        negate("x", "s"), halve("s"), negate("a", "sa"), reshape("b", "fb", "flat"), negate("fb", "sb"),
         dtype=FLOAT16),
     "float16 between floats": lambda: graph(
-        node("Cast", "x", "h", to=FLOAT16), softplus("h", "s"), halve("s"), softplus("a", "sa"),
-        node("Cast", "sa", "ca", to=FLOAT), softplus("b", "sb"), node("Cast", "sb", "cb", to=FLOAT)),
+        node("Cast", "x", "h", to=FLOAT16), negate("h", "s"), halve("s"), negate("a", "sa"),
+        node("Cast", "sa", "ca", to=FLOAT), negate("b", "sb"), node("Cast", "sb", "cb", to=FLOAT)),
     "attention": attention,
 }
 # Where it is not in the way, whether it takes the Split or not.
@@ -61,14 +61,14 @@ APART = {
         quantize("b", "qb2", "other_scale"), dtype=UINT8),
     "before only": lambda: graph(dequantize("x", "d"), halve("d"), relu("a", "ra"), relu("b", "rb"), dtype=UINT8),
     "behind only": lambda: graph(relu("x", "r"), halve("r"), quantize("a", "qa"), quantize("b", "qb")),
-    "float16 of the model": lambda: graph(halve("x"), softplus("a", "sa"), softplus("b", "sb"), dtype=FLOAT16),
-    "float16 that the model gives": lambda: graph(softplus("x", "s"), halve("s"), softplus("a", "sa"),
+    "float16 of the model": lambda: graph(halve("x"), negate("a", "sa"), negate("b", "sb"), dtype=FLOAT16),
+    "float16 that the model gives": lambda: graph(negate("x", "s"), halve("s"), negate("a", "sa"),
                                                   dtype=FLOAT16, outputs="sa b"),
     "float16 that is moved": lambda: graph(
-        softplus("x", "s"), reshape("s", "r", "planes"), halve("r"), softplus("a", "sa"), softplus("b", "sb"),
+        negate("x", "s"), reshape("s", "r", "planes"), halve("r"), negate("a", "sa"), negate("b", "sb"),
         dtype=FLOAT16),
     "float16 that is moved next": lambda: graph(
-        softplus("x", "s"), halve("s"), node("Concat", "b a", "c", axis=1), softplus("c", "sc"), dtype=FLOAT16),
+        negate("x", "s"), halve("s"), node("Concat", "b a", "c", axis=1), negate("c", "sc"), dtype=FLOAT16),
     "convolutions": lambda: graph(
         node("Cast", "w_in", "w", to=FLOAT), node("Cast", "w_half", "wh", to=FLOAT), conv("x", "c", "w"),
         relu("c", "r"), halve("r"), conv("a", "ca", "wh"), conv("b", "cb", "wh"), shape=[1, 8, 512, 512]),

@@ -57,7 +57,7 @@ ROWS = {
                        [(variadic(lengths=[5, -1]), [5, 1])]),
     "LengthNotInteger": (split_1([2.5, 3.5]), "is not a whole number within int64: lengths count elements",
                          [(split_1([2, 4]), [2, 4])]),
-    "SecondRest": (variadic(lengths=[-1, -1]), "2 stand for the rest, at most 1 may; give the other lengths",
+    "SecondRest": (variadic(lengths=[-1, -1]), "at most 1 length may be -1, but 2 are; give the others",
                    [(variadic(lengths=[2, -1]), [2, 4])]),
     "LengthsSum": (node(lengths=[3, 4]), "the sum of split is 7, but the extent of the axis is 6: make the lengths add up",
                    [(node(lengths=[2, 4]), [2, 4])]),
@@ -78,7 +78,7 @@ BEYOND_A_NODE = set("""
     ExtentUnknown LengthsExtent LengthsRefused NeitherLengthsNorNumOutputs LengthsDType LengthsUnknown ScalarNotPositive
     NumOutputsParam NumOutputsNegative NumOutputsUnknown NoOutputs NoLengths TooManyOutputs PlanOutputs Capacity
     ViewNotPacked StridesCollide SubByteStrides BitOffset BitOffsetNotZero DataBytes TooManyElements StridesOverflow
-    AddressOverflow Overlap NotShownApart UsedElsewhere ArrayOverlap OutputDType OutputRank OutputShape CountUnknown
+    AddressOverflow Overlap NotShownApart NotShownApartFromInput UsedElsewhere ArrayOverlap OutputDType OutputRank OutputShape CountUnknown
     ExecutorFailed ExecutorSkipped""".split())
 
 

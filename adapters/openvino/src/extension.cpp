@@ -12,6 +12,7 @@
 #include <openvino/op/split.hpp>
 #include <openvino/op/variadic_split.hpp>
 
+#include <algorithm>
 #include <optional>
 #include <string>
 
@@ -91,8 +92,22 @@ bool has_type(ov::element::Type type) {
            LIBSPLIT_STATUS_ERROR_DTYPE;
 }
 
+// How many outputs a node can have that makes equal parts of an axis. A node may be given more than
+// the model's has.
+int64_t most_outputs(const ov::PartialShape &shape, int64_t axis) {
+    constexpr int64_t MOST = 256;
+    if (shape.rank().is_dynamic())
+        return MOST;
+    const auto rank = shape.rank().get_length();
+    const auto index = axis < 0 ? axis + rank : axis;
+    if (index < 0 || index >= rank || shape[index].is_dynamic())
+        return MOST;
+    return std::clamp<int64_t>(shape[index].get_length(), 1, MOST);
+}
+
 // ONNX Split. OpenVINO tells an extension neither the model's opset nor how many outputs the node
-// has; lengths and num_outputs mean the same in every version that has them.
+// has; lengths and num_outputs mean the same in every version that has them. With neither, there
+// are as many equal parts as outputs, which Split counts when they have names.
 ov::OutputVector onnx_split(const ov::frontend::NodeContext &node) {
     Rule rule{LIBSPLIT_OP_ONNX_SPLIT,
               18,
@@ -111,10 +126,12 @@ ov::OutputVector onnx_split(const ov::frontend::NodeContext &node) {
     rule.lengths_input = inputs.size() > 1 ? 1 : 0;
     auto pieces = inputs.size() > 1 ? count(inputs[1]) : std::nullopt;
     rule.pieces = pieces.value_or(rule.num_outputs);
-    OPENVINO_ASSERT(
-        rule.pieces > 0,
-        "libsplit: neither lengths nor num_outputs is given, and OpenVINO does not say how many "
-        "outputs the node has: give one of them, or read the model without libsplit");
+    if (rule.pieces <= 0) {
+        rule.op = LIBSPLIT_OP_OPENVINO_SPLIT;
+        rule.opset = 1;
+        rule.pieces = most_outputs(inputs[0].get_partial_shape(), rule.axis);
+        return std::make_shared<Split>(inputs, rule)->outputs();
+    }
     if (!has_type(inputs[0].get_element_type())) {
         rule.op =
             inputs.size() > 1 ? LIBSPLIT_OP_OPENVINO_VARIADIC_SPLIT : LIBSPLIT_OP_OPENVINO_SPLIT;

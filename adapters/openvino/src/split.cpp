@@ -60,6 +60,25 @@ ov::Tensor known(const ov::Output<ov::Node> &lengths) {
     return tensor.has_and_set_bound() ? tensor.get_lower_value() : ov::Tensor();
 }
 
+// How many outputs there are up to the last that has a name.
+int64_t named(const ov::Node &node) {
+    auto count = static_cast<int64_t>(node.get_output_size());
+    while (count > 0 && node.get_output_tensor(static_cast<size_t>(count - 1)).get_names().empty())
+        count--;
+    return count;
+}
+
+// What is known of a piece's shape if it is not known how many pieces there are.
+ov::PartialShape shape_of_any(ov::PartialShape shape, int64_t axis) {
+    if (shape.rank().is_dynamic())
+        return shape;
+    const auto rank = shape.rank().get_length();
+    const auto index = axis < 0 ? axis + rank : axis;
+    if (index >= 0 && index < rank)
+        shape[index] = ov::Dimension::dynamic();
+    return shape;
+}
+
 // The pieces' shapes, as far as they are known; an error where the split is refused.
 libsplit_status try_infer(const Described &input, const libsplit_params &params, int64_t count,
                           std::vector<Described> &pieces, libsplit_error *error) {
@@ -179,13 +198,19 @@ libsplit_params Split::params(const libsplit_tensor *lengths) const {
     return params;
 }
 
+int64_t Split::count() const {
+    return m_rule.op == LIBSPLIT_OP_OPENVINO_SPLIT ? m_rule.num_outputs : m_rule.pieces;
+}
+
 void Split::validate_and_infer_types() {
     auto type = get_input_element_type(0);
     auto shape = get_input_partial_shape(0);
     set_output_size(static_cast<size_t>(m_rule.pieces));
-    if (type.is_dynamic() || shape.rank().is_dynamic()) {
+    if (count() == 0)
+        m_rule.num_outputs = named(*this);
+    if (type.is_dynamic() || shape.rank().is_dynamic() || count() == 0) {
         for (size_t i = 0; i < get_output_size(); i++)
-            set_output_type(i, type, ov::PartialShape::dynamic());
+            set_output_type(i, type, shape_of_any(shape, m_rule.axis));
         return;
     }
     Described input(shape, type);
@@ -201,18 +226,20 @@ void Split::validate_and_infer_types() {
         }
     }
     const auto rule = params(lengths ? &lengths->tensor : nullptr);
-    const auto pieces = infer(input, rule, m_rule.pieces);
+    const auto pieces = infer(input, rule, count());
     const auto axis = static_cast<size_t>(m_rule.axis < 0 ? m_rule.axis + shape.rank().get_length()
                                                           : m_rule.axis);
     std::vector<ov::Dimension> on_axis;
     if (shape[axis].is_dynamic())
-        on_axis = bounds(shape[axis], input, rule, m_rule.pieces, axis, pieces);
+        on_axis = bounds(shape[axis], input, rule, count(), axis, pieces);
     for (size_t i = 0; i < pieces.size(); i++) {
         // Off the axis, the input's own extents, with their bounds and symbols.
         auto piece = shape;
         piece[axis] = on_axis.empty() ? ov::Dimension(pieces[i].shape[axis]) : on_axis[i];
         set_output_type(i, type, piece);
     }
+    for (size_t i = pieces.size(); i < get_output_size(); i++)
+        set_output_type(i, type, ov::Shape{0});
 }
 
 bool Split::visit_attributes(ov::AttributeVisitor &visitor) {
@@ -238,19 +265,20 @@ bool Split::evaluate(ov::TensorVector &outputs, const ov::TensorVector &inputs) 
         lengths.emplace(given);
     }
     auto rule = params(lengths ? &lengths->tensor : nullptr);
-    auto pieces = infer(input, rule, m_rule.pieces);
-    for (size_t i = 0; i < pieces.size(); i++) {
-        auto shape = pieces[i].extents().to_shape();
+    auto pieces = infer(input, rule, count());
+    for (size_t i = 0; i < outputs.size(); i++) {
+        auto shape = i < pieces.size() ? pieces[i].extents().to_shape() : ov::Shape{0};
         if (outputs[i].get_shape() != shape)
             outputs[i].set_shape(shape);
     }
+    ov::TensorVector targets(outputs.begin(), outputs.begin() + count());
     if (inputs[0].get_element_type() == ov::element::string) {
-        copy_strings(inputs[0], rule, outputs);
+        copy_strings(inputs[0], rule, targets);
         return true;
     }
     std::vector<Described> buffers;
-    for (const auto &output : outputs)
-        buffers.emplace_back(output);
+    for (const auto &target : targets)
+        buffers.emplace_back(target);
     copy(input, rule, buffers);
     return true;
 }

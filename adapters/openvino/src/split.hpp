@@ -9,8 +9,8 @@
 
 namespace libsplit_openvino {
 
-// A libsplit_params without its lengths; which input has these, 0 = none; how many outputs there
-// are.
+// A libsplit_params without its lengths; which input has these, 0 = none; how many outputs the node
+// has. A Split of OpenVINO's without num_outputs makes as many parts as outputs have names.
 struct Rule {
     int64_t op = LIBSPLIT_OP_OPENVINO_VARIADIC_SPLIT;
     int64_t opset = 1;
@@ -43,6 +43,8 @@ class Split : public ov::op::Op {
   private:
     bool evaluate_bounds(ov::TensorVector &outputs, const ov::Tensor &input) const;
     libsplit_params params(const libsplit_tensor *lengths) const;
+    // How many of the outputs are pieces: the first ones.
+    int64_t count() const;
 
     Rule m_rule;
 };

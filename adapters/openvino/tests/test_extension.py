@@ -13,6 +13,7 @@ from contextlib import redirect_stdout
 import numpy as np
 import openvino
 import pytest
+from onnx import TensorProto, helper
 from openvino import Dimension, PartialShape, Tensor, Type, opset13
 
 ADAPTER = pathlib.Path(__file__).resolve().parent.parent
@@ -190,6 +191,33 @@ def test_symbols_of_dimensions_are_kept(core):
         assert output.partial_shape[0].get_symbol() == symbol
 
 
+@pytest.mark.parametrize("shape, axis", [([6], 0), (["n"], 0), ([2, 6], 1), ([2, 6, 3], -2), (["a", "b"], 1)])
+@pytest.mark.parametrize("parts", [1, 2, 3])
+def test_as_many_equal_parts_as_outputs(core, shape, axis, parts):
+    model = onnx_split(13, shape, parts, axis=axis)
+    extents = {"n": 6, "a": 2, "b": 6}
+    array = np.random.default_rng(6).random([extents.get(extent, extent) for extent in shape], np.float32)
+    lengths = [array.shape[axis] // parts] * parts
+    assert_splits(core, model, array, lengths, axis)
+
+
+def test_equal_parts_within_a_model(core, tmp_path):
+    """The parts go to other nodes, one of them is not used, and the model is saved before it is compiled."""
+    nodes = [helper.make_node("Split", ["x"], ["a", "b", "c"], axis=1),
+             helper.make_node("MatMul", ["a", "w"], ["m"]), helper.make_node("Relu", ["c"], ["r"]),
+             helper.make_node("Concat", ["r", "m"], ["y"], axis=1)]
+    info = helper.make_tensor_value_info
+    graph = helper.make_graph(nodes, "graph", [info("x", TensorProto.FLOAT, ["n", 6])],
+                              [info("y", TensorProto.FLOAT, None)],
+                              [helper.make_tensor("w", TensorProto.FLOAT, [2, 2], [0, 1, 1, 0])])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 11)], ir_version=8)
+    read = core.read_model(model.SerializeToString())
+    array = np.arange(12, dtype="f4").reshape(2, 6)
+    for one in read, written_and_read(core, read, tmp_path):
+        compiled = core.compile_model(one, "CPU")
+        np.testing.assert_array_equal(compiled(array)[0], array[:, [4, 5, 1, 0]])
+
+
 @pytest.mark.parametrize("element, kind", [
     ("FLOAT8E4M3FN", "f8e4m3"), ("FLOAT8E5M2", "f8e5m2"), ("UINT4", "u4"), ("INT4", "i4"),
 ])
@@ -253,7 +281,6 @@ def test_an_axis_that_the_model_computes_is_openvino_s(core, tmp_path):
     ("the sum of split is 5, but", lambda: onnx_split(13, [6], 2, [2, 3])),
     ("equal parts", lambda: split([-1], 4)),
     ("only in VariadicSplit may one be -1", lambda: onnx_split(13, [6], 2, [-1, 7])),
-    ("neither lengths nor num_outputs", lambda: onnx_split(13, [6], 2)),
     ("num_outputs is 4: an extent of 5 would give 3 parts of 2 and a last one of -1; use fewer, or lengths",
      lambda: onnx_split(18, [5], 4, num_outputs=4)),
     ("num_splits is 4, but OpenVINO Split-1 cannot divide", lambda: split([-1], 4)),

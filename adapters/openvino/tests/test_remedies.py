@@ -54,7 +54,7 @@ ROWS = {
     "LengthNegative": (
         lambda: onnx_split(13, [6], 2, [7, -1]), "only in VariadicSplit may one be -1, for the rest",
         [(lambda: variadic_split([6], [5, -1]), [5, 1])]),
-    "SecondRest": (lambda: fed([-1, -1]), "2 stand for the rest, at most 1 may; give the other lengths",
+    "SecondRest": (lambda: fed([-1, -1]), "at most 1 length may be -1, but 2 are; give the others",
                    [(lambda: fed([2, -1]), [2, 4])]),
     "LengthsSum": (lambda: onnx_split(13, [6], 2, [2, 3]), "the sum of split is 5, .* 6: make the lengths add up to it",
                    [(lambda: onnx_split(13, [6], 2, [2, 4]), [2, 4])]),
@@ -74,9 +74,6 @@ ROWS = {
 OWN = {
     "libsplit has no element type u1: convert the tensor first": (
         lambda: of_bits(convert=False), [lambda: of_bits(convert=True)]),
-    "how many outputs the node has: give one of them, or read the model without libsplit": (
-        lambda: onnx_split(13, [6], 2), [lambda: onnx_split(13, [6], 2, [3, 3]),
-                                         lambda: onnx_split(18, [6], 2, num_outputs=2)]),
 }
 # What no model can do wrong: OpenVINO or the extension makes the tensors and the call, or OpenVINO keeps such a split.
 BEYOND_A_MODEL = set("""
@@ -85,7 +82,7 @@ BEYOND_A_MODEL = set("""
     LengthsUnknown LengthNotInteger ScalarNotPositive NumOutputsParam NumOutputsGiven NumOutputsNegative
     NumOutputsUnknown NoOutputs NoLengths TooManyOutputs PlanOutputs Capacity ViewNotPacked StridesCollide
     SubByteStrides BitOffset BitOffsetNotZero DataBytes TooManyElements StridesOverflow AddressOverflow Overlap
-    NotShownApart UsedElsewhere ArrayOverlap OutputDType OutputRank OutputShape CountUnknown ExecutorFailed
+    NotShownApart NotShownApartFromInput UsedElsewhere ArrayOverlap OutputDType OutputRank OutputShape CountUnknown ExecutorFailed
     ExecutorSkipped""".split())
 REGION = "libsplit: a region of a tensor: copy it first"
 
@@ -140,7 +137,7 @@ def test_every_message_of_the_extension_has_a_row():
     for file in (ADAPTER / "src").glob("*.cpp"):
         source = re.sub(r'"\s*"', "", file.read_text(encoding="utf-8"))
         found += re.findall(r'OPENVINO_(?:THROW|ASSERT)\([^;]*?"([^"]*)"[^;]*?(?:"([^"]*)")?\);', source)
-    assert len(found) >= 4
+    assert len(found) >= 3
     for start, end in found:
         is_libsplit_s = start == "libsplit: "
         assert is_libsplit_s or start == REGION or any(start + end in text or text in start for text in OWN) or any(
