@@ -70,5 +70,5 @@ END
     cmake -S . -B "$build/$cpu" -DCMAKE_BUILD_TYPE=Release -DLIBSPLIT_BUILD_EXAMPLES=OFF -DLIBSPLIT_BUILD_BENCH=OFF \
         -DLIBSPLIT_CARGO_DIR="$build/cargo" -DCMAKE_TOOLCHAIN_FILE="$build/$cpu.cmake" >/dev/null
     cmake --build "$build/$cpu" --parallel "$jobs"
-    run_tests "$build/$cpu" --tests-regex '^(symbols|consumer)'
+    run_tests "$build/$cpu" --tests-regex '^(symbols|elsewhere)$'
 done

@@ -18,7 +18,18 @@ configure() {
 
 echo "==> systems: FreeBSD"
 for language in cc c++; do
-    printf '#!/bin/sh\nexec "%s" %s -target x86_64-freebsd "$@"\n' "$zig/zig" $language >"$build/freebsd-$language"
+    # zig passes no --exclude-libs to the linker.
+    cat >"$build/freebsd-$language" <<END
+#!/bin/sh
+for word; do
+    shift
+    case \$word in
+    -Xlinker | --exclude-libs | libsplit.a) ;;
+    *) set -- "\$@" "\$word" ;;
+    esac
+done
+exec "$zig/zig" $language -target x86_64-freebsd "\$@"
+END
     chmod +x "$build/freebsd-$language"
 done
 cat >"$build/freebsd.cmake" <<END

@@ -9,7 +9,7 @@ use crate::job::Job;
 use crate::order::Named;
 use crate::plan::{plan_text, ready_names, Plan, Values};
 use crate::report::{bytes_text, many, print, print_json};
-use crate::shards::{Manifest, Shards};
+use crate::shards::{Chosen, Manifest, Shards};
 use crate::staging::MANIFEST;
 use anyhow::{Context, Result};
 use serde_json::json;
@@ -163,15 +163,8 @@ fn plan_name(args: &PlanArgs) -> Result<&str> {
     Ok(plan)
 }
 
-/// The plan that is asked for, and where it finds its numbers.
-pub struct Chosen {
-    pub plan: Plan,
-    pub values: Values,
-    pub config: Config,
-    pub quantization: Option<String>,
-}
-
 impl Chosen {
+    /// Reads the plan that is asked for.
     fn read(plan: &str, args: &PlanArgs, directory: &Path) -> Result<Self> {
         let config = Config::read(directory)?;
         let (text, is_ready) = plan_text(plan, &config)?;

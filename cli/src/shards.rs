@@ -7,7 +7,6 @@ use crate::config::Config;
 use crate::failure::{failure, invalid, refuse, Kind};
 use crate::order::{check_order, Mark, Named};
 use crate::plan::{place, whole_shape, Given, Place, Placed, Plan, Values};
-use crate::reshard::Chosen;
 use crate::staging::MANIFEST;
 use anyhow::{Context, Result};
 use libsplit_formats::safetensors::{Header, Tensor};
@@ -155,6 +154,14 @@ pub struct RankFile {
     pub source: Source,
     /// Where each of the model's tensors in this file begins; 0 if the rank does not have it.
     pub begins: Vec<u64>,
+}
+
+/// A plan, and where it finds its numbers.
+pub struct Chosen {
+    pub plan: Plan,
+    pub values: Values,
+    pub config: Config,
+    pub quantization: Option<String>,
 }
 
 /// Ranks with all that is known of them. A whole checkpoint is the only rank of one.

@@ -128,6 +128,11 @@ ROWS = [
                "down_blocks = { rule = 'rowwise', axis = 0, pad_to = 4, pairs_with = 'up_blocks' }"),
           [dict(plan=plan("up_blocks = { rule = 'colwise', axis = 0, pad_to = 32 }\n"
                           "down_blocks = { rule = 'rowwise', axis = 0, pad_to = 4, pairs_with = 'up_blocks' }"))]),
+    Shard({"up.weight": t(6, 4), "down.weight": t(4, 6), "x.weight": t(2, 4)},
+          plan("up = { rule = 'colwise', pad_to = 4 }\ndown = 'rowwise'\nx = 'colwise'"),
+          [dict(plan=plan("up = { rule = 'colwise', pad_to = 4 }\ndown = { rule = 'rowwise', pad_to = 4 }\nx = 'colwise'")),
+           dict(plan=plan("up = { rule = 'colwise', pad_to = 4 }\ndown = { rule = 'rowwise', pairs_with = 'x' }\n"
+                          "x = 'colwise'"))]),
     Shard({"a.q_proj.weight": t(8, 4), "a.k_proj.weight": t(8, 4)},
           plan(f"'a.*_proj' = {{ {Q} 2, replicate_kv = true }}"),
           [dict(plan=plan(f"'a.k_proj' = {{ {Q} 2, replicate_kv = true }}\n'a.q_proj' = {{ {Q} 2 }}"), tp=2)], tp=4),

@@ -174,6 +174,19 @@ class Pairs(ReportTest):
         self.assertEqual(self.dry(tensors, one.replace("12", "8"), 4), {"up.weight": [2, 4], "down.weight": [4, 2]})
         self.refused(self.dry(tensors, one, 2), "down.weight", "up.weight", "pairs_with")
 
+    def test_padding_on_one_side_alone_is_refused_without_a_pair_too(self):
+        tensors = {f"mlp.{name}.weight": noise("F32", *shape)
+                   for name, shape in [("gate", (6, 4)), ("up", (6, 4)), ("down", (4, 6)), ("other", (4, 4))]}
+        plan = ("[tensors]\n'mlp.{gate,up}' = { rule = 'colwise', pad_to = 4 }\n'mlp.down' = 'rowwise'\n"
+                "'mlp.other' = 'colwise'\n")
+        self.refused(self.dry(tensors, plan), "mlp.down.weight", "mlp.gate.weight", "pairs_with")
+        both = plan.replace("'rowwise'", "{ rule = 'rowwise', pad_to = 4 }")
+        self.assertEqual(self.dry(tensors, both)["mlp.down.weight"], [4, 4])
+        gate = both.replace("'mlp.{gate,up}'", "'mlp.up' = 'colwise'\n'mlp.gate'")
+        self.refused(self.dry(tensors, gate), "mlp.up.weight", "pairs_with")
+        apart = plan.replace("'rowwise'", "{ rule = 'rowwise', pairs_with = 'other' }")
+        self.assertEqual(self.dry(tensors, apart)["mlp.down.weight"], [4, 3])  # as the plan says so
+
     def test_pairs_have_to_be_there(self):
         tensors = {"up.weight": noise("F32", 6, 4), "down.weight": noise("F32", 4, 6)}
         plan = "[tensors]\nup = 'colwise'\ndown = { rule = 'rowwise', pairs_with = 'upp' }\n"

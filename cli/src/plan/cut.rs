@@ -393,7 +393,8 @@ fn sum(parts: &[Heads]) -> String {
 mod tests {
     use super::{CutRule, Segment};
     use crate::config::Config;
-    use crate::plan::text::{Numbers, Plan, Rule, Values};
+    use crate::plan::numbers::Numbers;
+    use crate::plan::text::{Plan, Rule, Values};
 
     fn rule(text: &str) -> CutRule {
         let plan = Plan::parse(&format!("[tensors]\na = {{{text}}}"), None).unwrap();

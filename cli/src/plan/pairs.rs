@@ -1,12 +1,13 @@
 //! Tensors that are computed with each other: their heads are as wide, and they are cut alike.
 
-use super::place::{axis_of, leaf, Placer};
+use super::place::{axis_of, leaf, Place, Placer};
 use super::text::{CutRule, Rule};
+use crate::checkpoint::Model;
 use crate::failure::refuse;
 use crate::report::shown;
 use anyhow::{Context, Result};
 use libsplit_formats::safetensors::Tensor;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 /// A tensor that is cut: by which rule, and along which axis.
 struct Found<'a> {
@@ -70,6 +71,40 @@ impl<'a> Placer<'a> {
             shown(&tensor.name),
             tensor.shape
         );
+    }
+
+    /// Refuses weights of modules beside each other, as long along the axis that is cut, of which one is padded
+    /// and another is not: they are computed with each other, unless the plan says with what else.
+    pub fn check_padding(
+        &mut self,
+        model: &'a Model,
+        places: &[Vec<(Option<usize>, Place)>],
+    ) -> Result<()> {
+        let mut seen: HashMap<(&str, u64), (&Tensor, u64)> = HashMap::new();
+        let tensors = model.files.iter().flat_map(|file| &file.header.tensors);
+        for (tensor, (entry, place)) in tensors.zip(places.iter().flatten()) {
+            let (Some(entry), Place::Cut(cut)) = (entry, place) else { continue };
+            let Some(module) = tensor.name.strip_suffix(".weight") else { continue };
+            let Rule::Cut(rule) = self.rule(*entry)? else { continue };
+            if rule.pairs_with.is_some() {
+                continue;
+            }
+            let around = module.rsplit_once('.').map_or("", |(around, _)| around);
+            let (other, padded) = *seen.entry((around, cut.real)).or_insert((tensor, cut.extent));
+            if padded != cut.extent {
+                refuse!(
+                    "tensor {}, shape {:?}: it would be padded to {} along axis {}, and {} to {padded}, \
+                     which is beside it and as long: pad both alike, or say with pairs_with what else it is \
+                     computed with",
+                    shown(&tensor.name),
+                    tensor.shape,
+                    cut.extent,
+                    cut.axis,
+                    shown(&other.name)
+                );
+            }
+        }
+        Ok(())
     }
 
     /// Compares a tensor with another beside it; returns what is there of that.
