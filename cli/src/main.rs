@@ -14,6 +14,9 @@
 //! | `staging.rs` | outputs have temporary names until all of them are complete |
 //! | `failure.rs`, `report.rs`, `progress.rs`, `signals.rs` | messages to the user, and when to stop |
 
+#[cfg(not(unix))]
+compile_error!("the tool is for Unix systems: it is written for their files, limits and signals");
+
 mod args;
 mod checkpoint;
 mod config;
