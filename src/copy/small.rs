@@ -41,24 +41,25 @@ pub(super) unsafe fn copy(transfer: &Transfer<'_>) {
     let rows = usize_of(geometry.outer);
     let step = step_bytes(transfer);
     let row = usize_of(geometry.extent) * step;
-    let readable_end = transfer.source.wrapping_add(rows * row);
+    if rows == 1 {
+        for part in transfer.parts.iter() {
+            let source = transfer.source.wrapping_add(usize_of(part.offset) * step);
+            // SAFETY: the piece of a packed input, and all of a packed output.
+            unsafe { (kernels.copy)(source, part.target, usize_of(part.len) * step) };
+        }
+        return;
+    }
     for part in transfer.parts.iter() {
         let run = usize_of(part.len) * step;
-        let source = transfer.source.wrapping_add(usize_of(part.offset) * step);
-        if rows == 1 {
-            // SAFETY: the piece of a packed input, and all of a packed output.
-            unsafe { (kernels.copy)(source, part.target, run) };
-            continue;
-        }
         let runs = Runs {
-            source,
+            source: transfer.source.wrapping_add(usize_of(part.offset) * step),
             target: part.target,
             run,
             count: rows,
             from: row.cast_signed(),
             to: run.cast_signed(),
             outer: Axis::ONE,
-            readable_end,
+            readable_end: transfer.source.wrapping_add(rows * row),
         };
         // SAFETY: as above, row by row; the input is readable up to its end.
         unsafe { (kernels.copy_runs)(&runs) };

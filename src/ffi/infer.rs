@@ -161,6 +161,7 @@ fn check_sizes(call: &ParsedCall<'_>) -> Result<(), Error> {
 /// Returns whether every wanted output has an array for its shape that is long enough, and one for its strides or, if it
 /// is to be a view, a packed piece, and whether these arrays lie apart from all that is in use. Most callers keep all shapes together and all strides, or both of each output.
 /// Either way, each array lies above or below the descriptors, all shapes before it, and all strides.
+#[inline(always)] // once for each of its two callers
 fn are_plain(
     call: &ParsedCall<'_>,
     outputs: &[libsplit_tensor],
