@@ -32,7 +32,7 @@ if(NOT rust_target STREQUAL rust_host)
     endif()
     set(cargo ${CMAKE_COMMAND} -E env CARGO_TARGET_${triple}_LINKER=${rust_linker} ${cargo})
 endif()
-set(cargo_flags --locked --target ${rust_target})
+set(cargo_flags --target ${rust_target})
 
 # What a build type means here: Debug is unoptimised, and RelWithDebInfo keeps everything for debuggers.
 set(is_debug $<AND:$<CONFIG:Debug>,$<NOT:$<BOOL:${LIBSPLIT_OPTIMIZE}>>>)

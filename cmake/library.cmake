@@ -41,7 +41,7 @@ endif()
 # Always run cargo, which knows best what is out of date, and stage the files that have changed.  The command is
 # 'cargo rustc' because 'cargo build' also builds the crate type 'lib', which silently turns LTO off.
 add_custom_target(libsplit-build ALL
-    COMMAND ${cargo} rustc --lib ${cargo_flags} --target-dir ${LIBSPLIT_CARGO_DIR}
+    COMMAND ${cargo} rustc --lib --locked ${cargo_flags} --target-dir ${LIBSPLIT_CARGO_DIR}
             --profile $<IF:${is_debug},dev,capi>
             $<$<CONFIG:RelWithDebInfo>:--config=profile.capi.debug=2>
             --crate-type ${crate_types} --no-default-features

@@ -8,7 +8,7 @@ set(adapter_lib
     ${CMAKE_SHARED_LIBRARY_PREFIX}split_onnxruntime${CMAKE_SHARED_LIBRARY_SUFFIX})
 set(adapter_dir ${PROJECT_BINARY_DIR}/cargo-onnxruntime)
 add_custom_target(libsplit-onnxruntime
-    COMMAND ${cargo} build ${cargo_flags} --profile ${package_profile} --target-dir ${adapter_dir}
+    COMMAND ${cargo} build --locked ${cargo_flags} --profile ${package_profile} --target-dir ${adapter_dir}
     COMMAND ${stage} ${adapter_dir}/${package_out}/${adapter_lib} ${stage_dir}
     BYPRODUCTS ${stage_dir}/${adapter_lib}
     WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}/adapters/onnxruntime
@@ -22,7 +22,7 @@ set(tool_dir ${PROJECT_BINARY_DIR}/cargo-cli)
 set(tool_run ${tool_stage}/bin/${tool})
 set(completions ${tool_stage}/share)
 add_custom_target(libsplit-cli
-    COMMAND ${cargo} build ${cargo_flags} --profile ${package_profile} --target-dir ${tool_dir}
+    COMMAND ${cargo} build --locked ${cargo_flags} --profile ${package_profile} --target-dir ${tool_dir}
     COMMAND ${CMAKE_COMMAND} -E make_directory ${tool_stage}/bin
             ${completions}/bash-completion/completions ${completions}/zsh/site-functions
             ${completions}/fish/vendor_completions.d

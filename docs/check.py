@@ -36,7 +36,7 @@ README_LINES, README_CHARACTERS = 185, 10_000
 # Stems of words, and a page that a search for each must find.
 SEARCHED = {"crop": "recipes/crop", "pitch": "recipes/crop", "roi": "recipes/crop",
             "concat": "recipes/join", "string": "recipes/strings", "unbind": "coming-from",
-            "pip": "start-python", "xnnpack": "coming-from-c",
+            "pip": "start-python", "xnnpack": "coming-from-c", "uninstal": "start", "fetchcont": "start",
             "libsplit_plan_init": "generated/api", "try_copi": "generated/cpp_api",
             "from_dlpack": "generated/python_api"}
 STRICT = ["-O1", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]

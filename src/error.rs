@@ -1,8 +1,8 @@
 //! Everything that can be wrong with a call: a variant for each rule, and an [`ErrorKind`] for each status.
 
 use crate::dtype::DType;
-use crate::ffi::libsplit_status;
 use crate::operator::Operator;
+use crate::types::libsplit_status;
 use crate::words::{Argument, Field, Named, Words};
 use core::fmt;
 

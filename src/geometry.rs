@@ -46,9 +46,9 @@ impl<'a> Geometry<'a> {
             return Err(Error::DTypeNotAllowed { dtype, operator, remedy });
         }
         let back = if axis < 0 { number(shape.len()) } else { 0 };
-        let place = usize::try_from(axis.wrapping_add(back).cast_unsigned()).unwrap_or(usize::MAX);
+        let split = usize::try_from(axis.wrapping_add(back).cast_unsigned()).unwrap_or(usize::MAX);
         let lowest = if unknown_allowed { DIM_UNKNOWN } else { 0 };
-        let Some((outward, &[extent, ref inward @ ..])) = shape.split_at_checked(place) else {
+        let Some((outward, &[extent, ref inward @ ..])) = shape.split_at_checked(split) else {
             return Err(refusal(shape, axis, lowest));
         };
         let counts = counts(outward, extent, inward, dtype);
@@ -57,7 +57,7 @@ impl<'a> Geometry<'a> {
             return Err(refusal(shape, axis, lowest));
         };
         let step_bits = outer.max(0).wrapping_mul(inner).wrapping_mul(dtype.bits().into());
-        let axis = place;
+        let axis = split;
         Ok(Self { dtype, shape, axis, keeps_axis, extent, elements, inner, outer, step_bits })
     }
 
@@ -200,19 +200,20 @@ impl<'a> Place<'a> {
     pub(crate) fn new(geometry: &Geometry<'a>, input: &Tensor<'a>) -> Self {
         let has_elements = geometry.elements > 0;
         // Strides of a tensor without elements mean nothing, so its views are packed.
-        let strides = input.strides.filter(|_| has_elements);
-        let (mut step, (low, high)) = match strides {
-            None if !has_elements => (0, (0, -1)),
-            None => {
-                let Geometry { outer, extent, inner, .. } = *geometry;
-                (inner, (0, (outer - 1) * extent * inner + inner - 1))
-            }
-            Some(strides) => {
-                let dims = geometry.output_shape(1).zip(geometry.output_strides(strides));
-                let step = strides.get(geometry.axis).copied().unwrap_or(0);
-                (step, shape::reach(dims).unwrap_or_default())
-            }
-        };
+        let strides = if has_elements { input.strides } else { None };
+        let mut step = 0;
+        // The lowest and the highest element of the first step.
+        let mut low = 0;
+        let mut high = -1;
+        if let Some(strides) = strides {
+            let dims = geometry.output_shape(1).zip(geometry.output_strides(strides));
+            step = strides.get(geometry.axis).copied().unwrap_or(0);
+            (low, high) = shape::reach(dims).unwrap_or_default();
+        } else if has_elements {
+            let Geometry { outer, extent, inner, .. } = *geometry;
+            step = inner;
+            high = (outer - 1) * extent * inner + inner - 1;
+        }
         // The stride of an axis of extent 1 may be anything, and only an empty piece can follow the first step.
         if geometry.extent == 1 {
             step = 0;

@@ -41,9 +41,16 @@ impl<'a> Lengths<'a> {
         len: Option<i64>,
         dtype: DType,
     ) -> Self {
-        let (is_scalar, count) = (len.is_none(), len.unwrap_or(1));
-        let (are_rust_integers, borrowed) = (false, PhantomData);
-        Self { data, bit_offset, bit_stride, count, is_scalar, are_rust_integers, dtype, borrowed }
+        Self {
+            data,
+            bit_offset,
+            bit_stride,
+            count: len.unwrap_or(1),
+            is_scalar: len.is_none(),
+            are_rust_integers: false,
+            dtype,
+            borrowed: PhantomData,
+        }
     }
 
     /// Returns the number of entries of a list, `None` for a scalar.

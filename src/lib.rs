@@ -42,7 +42,11 @@ extern crate std;
 #[cfg(all(feature = "alloc", not(feature = "capi")))]
 mod api;
 #[allow(unsafe_code)]
+mod call;
+#[allow(unsafe_code)]
 mod copy;
+#[allow(unsafe_code)]
+mod descriptor;
 mod dtype;
 mod error;
 #[allow(unsafe_code)]
@@ -52,15 +56,21 @@ mod geometry;
 mod lengths;
 mod math;
 mod operator;
+#[allow(unsafe_code)]
+mod outputs;
 mod overlap;
 #[allow(unsafe_code)]
 mod parts;
 mod pieces;
+#[allow(unsafe_code)]
+mod plan;
+mod reads;
 mod rules;
 mod shape;
 mod span;
 mod tensor;
 mod text;
+mod types;
 mod words;
 
 #[cfg(all(feature = "rayon", not(feature = "capi")))]

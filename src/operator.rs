@@ -5,7 +5,7 @@
 
 use crate::dtype::DType;
 use crate::error::{number, Error};
-use crate::ffi::libsplit_op;
+use crate::types::libsplit_op;
 use core::fmt;
 
 /// The operators, each with its number in C, its name, what its opset means, and its versions, oldest first: the opset

@@ -148,8 +148,8 @@ impl Transfer<'_> {
             None => Some(Reach { low: 0, bytes: self.geometry.output_bytes(part.len) }),
         };
         // All outputs have been found to lie within the address space.
-        let place = |reach: Reach| reach.place(part.target, Argument::Output(index)).ok();
-        reach.and_then(place).unwrap_or_default()
+        let span = |reach: Reach| reach.at(part.target, Argument::Output(index)).ok();
+        reach.and_then(span).unwrap_or_default()
     }
 
     /// Returns the extent and the stride of every axis of an output; `None` if it is packed.

@@ -112,13 +112,13 @@ impl<'a> Tensor<'a> {
         }
         let reach = self.reach(count, argument)?;
         self.check_data_bytes(reach, argument)?;
-        reach.place(self.data, argument)
+        reach.at(self.data, argument)
     }
 }
 
 impl Reach {
     /// Returns the addresses of a tensor whose element [0, …, 0] is at `data`.
-    pub(crate) fn place(self, data: *const u8, argument: Argument) -> Result<Span, Error> {
+    pub(crate) fn at(self, data: *const u8, argument: Argument) -> Result<Span, Error> {
         let span = || {
             let start = match self.low {
                 0 => data as usize,

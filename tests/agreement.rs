@@ -162,11 +162,11 @@ fn every_file_knows_the_newest_operator_versions() {
         ("python/src/lib.rs", format!("num_outputs=None, opset={split}, ")),
         ("python/src/lib.rs", format!("keepdims=true, opset={sequence})")),
         ("src/api/split.rs", format!("Self::new(Operator::SplitToSequence{sequence})")),
-        ("src/ffi/types.rs", format!("ONNX Split, versions {splits_in_words}.")),
-        ("src/ffi/types.rs", format!("ONNX SplitToSequence, versions {sequences_in_words}.")),
-        ("src/ffi/types.rs", format!("OpenVINO VariadicSplit-{variadic}.")),
-        ("src/ffi/types.rs", format!("OpenVINO Split-{parts}:")),
-        ("src/ffi/types.rs", format!("For OpenVINO operators: {variadic}, or 0, which means 1.")),
+        ("src/types.rs", format!("ONNX Split, versions {splits_in_words}.")),
+        ("src/types.rs", format!("ONNX SplitToSequence, versions {sequences_in_words}.")),
+        ("src/types.rs", format!("OpenVINO VariadicSplit-{variadic}.")),
+        ("src/types.rs", format!("OpenVINO Split-{parts}:")),
+        ("src/types.rs", format!("For OpenVINO operators: {variadic}, or 0, which means 1.")),
     ];
     let is_missing = |(file, text): &&(&str, String)| !words(file).contains(text);
     let missing: Vec<_> = places.iter().filter(is_missing).collect();

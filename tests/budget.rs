@@ -103,8 +103,14 @@ fn module_paths(file: &Path, name: &str) -> [PathBuf; 2] {
     [inside.join(format!("{name}.rs")), inside.join(name).join("mod.rs")]
 }
 
+/// Returns whether what follows an attribute is only in tests, or in builds that are made for tests.
 fn is_for_tests(attribute: &str) -> bool {
-    attribute.trim() == "#[cfg(test)]" || attribute.trim().starts_with("#[cfg(all(test,")
+    const SWITCH: &str = "libsplit_test_switch";
+    let attribute = attribute.trim();
+    let has_switch = attribute.contains(SWITCH) && !attribute.contains(&format!("not({SWITCH})"));
+    attribute == "#[cfg(test)]"
+        || attribute.starts_with("#[cfg(all(test,")
+        || (attribute.starts_with("#[cfg(") && has_switch)
 }
 
 /// Returns the lines that are not only for tests, and the modules that are. Relies on rustfmt's indentation.

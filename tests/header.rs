@@ -42,7 +42,7 @@ fn the_committed_header_is_up_to_date() {
     source.write_all(exports.as_bytes()).unwrap();
     let bindings = cbindgen::Builder::new()
         .with_config(config)
-        .with_src(root.join("src/ffi/types.rs"))
+        .with_src(root.join("src/types.rs"))
         .with_src(source.path())
         .generate()
         .unwrap();

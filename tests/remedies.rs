@@ -253,7 +253,7 @@ const ROWS: &[Row] = &[
         s.lengths = [2.5f64, 3.5].map(|length| length.to_bits().cast_signed());
     }, &[("lengths count elements", |s| s.lengths = [2.0f64, 4.0].map(|length| length.to_bits().cast_signed()))]),
     ("SecondRest", Infer, |s| { s.op(VARIADIC, 1); s.lengths = [-1, -1]; },
-        &[("give the other lengths", |s| s.lengths = [2, -1])]),
+        &[("give the others", |s| s.lengths = [2, -1])]),
     ("LengthsSum", Infer, |s| s.lengths = [2, 3], &[("make the lengths add up to it", |s| s.lengths = [3, 3])]),
     ("LengthsExceed", Infer, |s| { s.op(VARIADIC, 1); s.lengths = [-1, 7]; },
         &[("make the lengths smaller", |s| s.lengths = [-1, 6])]),

@@ -5,9 +5,8 @@ use super::split::{layouts, Split};
 use super::view::{Layout, View};
 use crate::copy::Executor;
 use crate::error::{number, Error};
-use crate::ffi::libsplit_plan_size;
-use crate::ffi::plan::{self, Planned};
-use crate::ffi::reads::Reads;
+use crate::plan::{self, Planned};
+use crate::reads::Reads;
 use crate::words::Argument;
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -56,11 +55,11 @@ impl Split<'_> {
         let call = self.call(input.tensor(), false)?;
         let pieces: Box<[Layout]> = layouts(&call, input).into();
         let rank = i32::try_from(input.shape().len()).unwrap_or(i32::MAX);
-        let size = libsplit_plan_size(rank, pieces.len());
+        let size = plan::size(rank, pieces.len());
         let mut memory = vec![0u64; size.div_ceil(size_of::<u64>())].into_boxed_slice();
-        let (place, bytes) = (memory.as_mut_ptr().cast(), size_of_val(&*memory));
+        let bytes = size_of_val(&*memory);
         // SAFETY: the memory has this many bytes, and nothing else uses it.
-        unsafe { plan::make(place, bytes, &call, None, pieces.len()) }?;
+        unsafe { plan::make(memory.as_mut_ptr().cast(), bytes, &call, None, pieces.len()) }?;
         let end = input.tensor().span(call.geometry.elements, Argument::Input)?.end;
         let least = end.saturating_sub(input.data.as_ptr().addr()) / size_of::<T>();
         Ok(Plan { memory, least, offset: input.offset(), pieces, element: PhantomData })
@@ -165,11 +164,11 @@ impl<T: Element> Plan<T> {
 impl<T> fmt::Display for Plan<T> {
     /// Writes what the plan will do, in lines for people; the wording may change.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let place = self.memory.as_ptr().cast();
+        let plan = self.memory.as_ptr().cast();
         // SAFETY: the memory holds a plan, and a buffer of 0 bytes is not written to.
-        let mut text = vec![0u8; unsafe { plan::describe(place, null_mut(), 0) } + 1];
+        let mut text = vec![0u8; unsafe { plan::describe(plan, null_mut(), 0) } + 1];
         // SAFETY: the memory holds a plan, and the buffer has this many bytes.
-        let len = unsafe { plan::describe(place, text.as_mut_ptr(), text.len()) };
+        let len = unsafe { plan::describe(plan, text.as_mut_ptr(), text.len()) };
         text.truncate(len);
         f.write_str(&String::from_utf8_lossy(&text))
     }

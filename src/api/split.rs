@@ -2,11 +2,10 @@
 
 use super::element::Element;
 use super::view::{descriptor, Layout, View, ViewMut};
+use crate::call::ParsedCall;
 use crate::copy::Executor;
 use crate::dtype::DType;
 use crate::error::Error;
-use crate::ffi::libsplit_tensor;
-use crate::ffi::parse::ParsedCall;
 use crate::geometry::Geometry;
 use crate::lengths::Lengths;
 use crate::operator::Operator;
@@ -14,6 +13,7 @@ use crate::pieces::Piece;
 use crate::rules::{Request, MAX_OUTPUTS};
 use crate::shape::usize_of;
 use crate::tensor::Tensor;
+use crate::types::libsplit_tensor;
 use crate::words::Argument;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -225,11 +225,13 @@ impl<'a> Split<'a> {
         let (Geometry { elements, outer, inner, .. }, pieces) = (call.geometry, call.pieces);
         let mut slices: Vec<Vec<_>> = pieces.iter().map(|_| Vec::new()).collect();
         let mut rest = data;
-        for _ in 0..if elements == 0 { 0 } else { outer } {
+        let rows = if elements == 0 { 0 } else { outer };
+        for _ in 0..rows {
             for (slices, piece) in slices.iter_mut().zip(pieces.iter()) {
                 let len = usize_of(piece.len * inner);
-                if let Some(slice) = rest.split_off_mut(..len).filter(|_| len > 0) {
-                    slices.push(slice);
+                let slice = rest.split_off_mut(..len);
+                if len > 0 {
+                    slices.extend(slice);
                 }
             }
         }
@@ -319,8 +321,8 @@ impl<'a> Split<'a> {
         input: &[u8],
         outputs: &mut [&mut [u8]],
     ) -> Result<(), Error> {
-        let given = Self(Request { outputs: Some(outputs.len()), ..self.0 }, None);
-        let mut shapes = given.shapes_of(dtype, shape)?;
+        let counted = Self(Request { outputs: Some(outputs.len()), ..self.0 }, None);
+        let mut shapes = counted.shapes_of(dtype, shape)?;
         let data = if input.is_empty() { null() } else { input.as_ptr() };
         let data_bytes = input.len();
         let input = Tensor { data_bytes, ..Tensor::packed(data.cast_mut(), dtype, shape) };

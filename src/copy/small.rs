@@ -1,7 +1,9 @@
-//! Small copies of few packed rows: runs one after the other, with no further decisions.
+//! Small copies of few packed rows: the runs of each piece by one call of a kernel, with no further decisions.
 
 use super::machine::{Machine, MANY_ROWS};
-use super::vector::LINE_BYTES;
+use super::nest::Axis;
+use super::runs::Runs;
+use super::vector::LANE_BYTES;
 use crate::parts::Transfer;
 use crate::shape::usize_of;
 
@@ -14,8 +16,18 @@ pub(super) fn is_small(transfer: &Transfer<'_>) -> bool {
         && transfer.strides.is_none()
         && transfer.output_strides.are_packed()
         && !geometry.dtype.is_sub_byte()
-        && (rows == 1
-            || (rows < MANY_ROWS && transfer.bytes >= rows * transfer.parts.count() * LINE_BYTES))
+        && (rows == 1 || (rows < MANY_ROWS && !is_for_tiles(transfer, rows)))
+}
+
+/// Returns whether pieces have single units in each row, which tiles transpose.
+fn is_for_tiles(transfer: &Transfer<'_>, rows: usize) -> bool {
+    let unit = step_bytes(transfer);
+    unit <= LANE_BYTES && transfer.bytes <= rows * transfer.parts.count() * unit
+}
+
+/// Returns the bytes of a step along the split axis, in each row.
+fn step_bytes(transfer: &Transfer<'_>) -> usize {
+    usize_of(transfer.geometry.inner) * (transfer.geometry.dtype.bits() / 8) as usize
 }
 
 /// Copies the runs of the first piece, then those of the next.
@@ -25,18 +37,31 @@ pub(super) fn is_small(transfer: &Transfer<'_>) -> bool {
 #[inline]
 pub(super) unsafe fn copy(transfer: &Transfer<'_>) {
     let geometry = &transfer.geometry;
-    let copy = Machine::kernels().copy;
+    let kernels = Machine::kernels();
     let rows = usize_of(geometry.outer);
-    let step = usize_of(geometry.inner) * (geometry.dtype.bits() / 8) as usize;
-    let width = usize_of(geometry.extent) * step;
+    let step = step_bytes(transfer);
+    let row = usize_of(geometry.extent) * step;
+    if rows == 1 {
+        for part in transfer.parts.iter() {
+            let source = transfer.source.wrapping_add(usize_of(part.offset) * step);
+            // SAFETY: the piece of a packed input, and all of a packed output.
+            unsafe { (kernels.copy)(source, part.target, usize_of(part.len) * step) };
+        }
+        return;
+    }
     for part in transfer.parts.iter() {
         let run = usize_of(part.len) * step;
-        let (mut source, mut target) =
-            (transfer.source.wrapping_add(usize_of(part.offset) * step), part.target);
-        for _ in 0..rows {
-            // SAFETY: the caller's promise.
-            unsafe { copy(source, target, run) };
-            (source, target) = (source.wrapping_add(width), target.wrapping_add(run));
-        }
+        let runs = Runs {
+            source: transfer.source.wrapping_add(usize_of(part.offset) * step),
+            target: part.target,
+            run,
+            count: rows,
+            from: row.cast_signed(),
+            to: run.cast_signed(),
+            outer: Axis::ONE,
+            readable_end: transfer.source.wrapping_add(rows * row),
+        };
+        // SAFETY: as above, row by row; the input is readable up to its end.
+        unsafe { (kernels.copy_runs)(&runs) };
     }
 }

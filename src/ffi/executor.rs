@@ -1,12 +1,12 @@
 //! The caller's thread pool, as the engine sees it.
 
 use super::parse::{check_flags, versioned, FIRST_EXECUTOR};
-use super::types::{
-    libsplit_executor, LIBSPLIT_FLAG_NEVER_STREAM, LIBSPLIT_FLAG_OUTPUTS_READ_NEXT,
-};
 use crate::copy::{Executor, Streaming};
 use crate::error::Error;
 use crate::span::Span;
+use crate::types::{
+    libsplit_executor, LIBSPLIT_FLAG_NEVER_STREAM, LIBSPLIT_FLAG_OUTPUTS_READ_NEXT,
+};
 use crate::words::Argument;
 use core::ffi::c_void;
 
@@ -28,11 +28,11 @@ impl Pool {
             return Ok(None);
         }
         // SAFETY: promise 1.
-        let (given, bytes) = unsafe { versioned(executor, Argument::Executor, FIRST_EXECUTOR) }?;
+        let (stated, bytes) = unsafe { versioned(executor, Argument::Executor, FIRST_EXECUTOR) }?;
         let known = LIBSPLIT_FLAG_OUTPUTS_READ_NEXT | LIBSPLIT_FLAG_NEVER_STREAM;
-        check_flags(Argument::Executor, given.flags, known)?;
+        check_flags(Argument::Executor, stated.flags, known)?;
         *span = Span::of_array(executor.cast::<u8>(), bytes);
-        Ok(Some(Self(given)))
+        Ok(Some(Self(stated)))
     }
 }
 

@@ -7,23 +7,23 @@
 // Promises 1 and 3 are the callers'; there is nothing else to say of each function.
 #![allow(unsafe_op_in_unsafe_fn)]
 
+use super::calls;
 use super::guard::guard;
-use super::types::{
-    libsplit_dtype, libsplit_error, libsplit_executor, libsplit_op, libsplit_params, libsplit_plan,
-    libsplit_status, libsplit_tensor, LIBSPLIT_VERSION_MAJOR, LIBSPLIT_VERSION_MINOR,
-    LIBSPLIT_VERSION_PATCH,
-};
-use super::{calls, plan};
 use crate::dtype::DType;
 use crate::error::status_name;
 use crate::operator::Operator;
+use crate::plan;
+use crate::types::{
+    libsplit_dtype, libsplit_error, libsplit_executor, libsplit_op, libsplit_params, libsplit_plan,
+    libsplit_status, libsplit_tensor,
+};
 use core::ffi::{c_char, c_void};
 
 /// Returns the version of the library, not of the header: major << 24 | minor << 16 | patch. Never
 /// fails.
 #[cfg_attr(feature = "capi", unsafe(no_mangle))]
 pub const extern "C" fn libsplit_version() -> u32 {
-    LIBSPLIT_VERSION_MAJOR << 24 | LIBSPLIT_VERSION_MINOR << 16 | LIBSPLIT_VERSION_PATCH
+    plan::LIBRARY_VERSION
 }
 
 /// Returns the version of the library as a string: "major.minor.patch". Never fails.

@@ -4,9 +4,9 @@
 //! For everything unsafe here: promises 1 and 4 of [`super`].
 
 use super::parse::{FIRST_ERROR, MAX_STRUCT_SIZE};
-use super::types::{libsplit_error, libsplit_status};
 use crate::error::Error;
 use crate::text::Text;
+use crate::types::{libsplit_error, libsplit_status};
 use crate::words::Words;
 use core::ffi::c_char;
 use core::fmt::Write;

@@ -3,16 +3,16 @@
 //! # Safety
 //! For everything unsafe here: promises 1 and 2 of [`super`].
 
-use super::parse::{self, array_span, arrays, checked, checked_field, is_unwanted, ParsedCall};
-use super::types::{libsplit_dtype, libsplit_error, libsplit_params, libsplit_tensor};
+use super::parse;
+use crate::call::ParsedCall;
+use crate::descriptor::{arrays, checked, checked_field, is_unwanted};
 use crate::error::{number, Error};
 use crate::geometry::{Geometry, Place};
-use crate::overlap::{first_meeting, Numbered};
-use crate::pieces::Piece;
+use crate::overlap;
 use crate::shape::{bytes_of_bits, rank_number, usize_of, DIM_UNKNOWN};
 use crate::span::Span;
+use crate::types::{libsplit_dtype, libsplit_error, libsplit_params, libsplit_tensor};
 use crate::words::{Argument, Field};
-use core::mem::MaybeUninit;
 use core::ptr::null;
 
 /// [`super::libsplit_count`].
@@ -23,8 +23,7 @@ pub unsafe fn count(
 ) -> Result<(), Error> {
     // SAFETY: promise 1.
     unsafe {
-        let mut room = MaybeUninit::uninit();
-        let call = ParsedCall::parse(input, params, None, true, null(), &mut room)?;
+        let call = parse::call(input, params, None, true, null())?;
         checked(count, Argument::Count)?;
         let pieces = usize::try_from(call.pieces.count());
         let too_many = Error::TooManyElements { argument: Argument::Input };
@@ -41,23 +40,25 @@ pub unsafe fn infer(
     num_outputs: usize,
     error: *const libsplit_error,
 ) -> Result<(), Error> {
-    let (mut room, given) = (MaybeUninit::uninit(), Some(num_outputs));
     // SAFETY: promises 1 and 2.
     unsafe {
-        let call = ParsedCall::parse(input, params, given, true, error, &mut room)?;
-        let geometry = &{ call.geometry }; // a copy, which no output can alias
-        let given = parse::descriptors(outputs, num_outputs)?;
-        check_arrays(call, given, None)?;
-        if geometry.extent == DIM_UNKNOWN || usize::BITS < i64::BITS {
-            check_sizes(call)?;
+        let call = parse::call(input, params, Some(num_outputs), true, error)?;
+        let descriptors = parse::descriptors(outputs, num_outputs)?;
+        if !are_plain(&call, descriptors, None) {
+            check_arrays(&call, descriptors, None)?;
         }
-        for Piece { index, len, .. } in call.pieces.iter() {
-            let output = outputs.add(index);
+        // A copy, of which the compiler knows that no output is part of it.
+        let geometry = &{ call.geometry };
+        if geometry.extent == DIM_UNKNOWN || usize::BITS < i64::BITS {
+            check_sizes(&call)?;
+        }
+        for piece in call.pieces.iter() {
+            let output = outputs.add(piece.index);
             if !is_unwanted(&*output) {
                 // All that is known has been found to fit.
-                (*output).data_bytes = usize_of(geometry.output_bytes(len.max(0)));
+                (*output).data_bytes = usize_of(geometry.output_bytes(piece.len.max(0)));
                 (*output).bit_offset = 0;
-                fill(geometry, len, None, len, output);
+                fill(geometry, piece.len, None, piece.len, output);
             }
         }
     }
@@ -72,15 +73,18 @@ pub unsafe fn view(
     num_outputs: usize,
     error: *const libsplit_error,
 ) -> Result<(), Error> {
-    let (mut room, given) = (MaybeUninit::uninit(), Some(num_outputs));
     // SAFETY: promises 1 and 2.
     unsafe {
-        let call = ParsedCall::parse(input, params, given, false, error, &mut room)?;
-        let (geometry, ParsedCall { input, pieces, .. }) = (&{ call.geometry }, &*call); // as above
+        let call = parse::call(input, params, Some(num_outputs), false, error)?;
+        // A copy, as in `infer`.
+        let geometry = &{ call.geometry };
+        let ParsedCall { input, pieces, .. } = &call;
         input.span(geometry.elements, Argument::Input)?;
         let place = Place::new(geometry, input);
-        let given = parse::descriptors(outputs, num_outputs)?;
-        check_arrays(call, given, Some(&place))?;
+        let descriptors = parse::descriptors(outputs, num_outputs)?;
+        if !are_plain(&call, descriptors, Some(&place)) {
+            check_arrays(&call, descriptors, Some(&place))?;
+        }
         for piece in pieces.iter() {
             let output = outputs.add(piece.index);
             if !is_unwanted(&*output) {
@@ -97,12 +101,12 @@ pub unsafe fn view(
 }
 
 /// Writes rank, dtype, shape and, if there is an array for them, strides of an output of `len` steps, which must have
-/// been checked. The strides are the given ones, or else those of a packed tensor of the input's shape with `extent` on
+/// been checked. The strides are `own_strides`, or else those of a packed tensor of the input's shape with `extent` on
 /// the split axis, as far as extents are known.
 unsafe fn fill(
     geometry: &Geometry<'_>,
     len: i64,
-    given: Option<&[i64]>,
+    own_strides: Option<&[i64]>,
     extent: i64,
     output: *mut libsplit_tensor,
 ) {
@@ -111,7 +115,8 @@ unsafe fn fill(
         let mut at = geometry.output_rank();
         (*output).rank = rank_number(at);
         (*output).dtype = libsplit_dtype(geometry.dtype as i32);
-        let (shape, strides, mut packed) = ((*output).shape, (*output).strides, 1i64);
+        let (shape, strides) = ((*output).shape, (*output).strides);
+        let mut packed = 1i64;
         for axis in (0..geometry.shape.len()).rev() {
             let own = geometry.shape.get(axis).copied().unwrap_or(0);
             let is_split = axis == geometry.axis;
@@ -119,7 +124,8 @@ unsafe fn fill(
                 at = at.wrapping_sub(1);
                 shape.add(at).write(if is_split { len } else { own });
                 if !strides.is_null() {
-                    let stride = given.and_then(|given| given.get(axis)).unwrap_or(&packed);
+                    let stride =
+                        own_strides.and_then(|strides| strides.get(axis)).unwrap_or(&packed);
                     strides.add(at).write(*stride);
                 }
             }
@@ -152,17 +158,19 @@ fn check_sizes(call: &ParsedCall<'_>) -> Result<(), Error> {
     })
 }
 
-/// Checks that every wanted output has an array for its shape that is long enough, and one for its strides or, if it is
-/// to be a view, a packed piece. Checks that these arrays overlap nothing else in use, nor each other.
-fn check_arrays(
+/// Returns whether every wanted output has an array for its shape that is long enough, and one for its strides or, if it
+/// is to be a view, a packed piece, and whether these arrays lie apart from all that is in use. Most callers keep all shapes together and all strides, or both of each output.
+/// Either way, each array lies above or below the descriptors, all shapes before it, and all strides.
+#[inline(always)] // once for each of its two callers
+fn are_plain(
     call: &ParsedCall<'_>,
     outputs: &[libsplit_tensor],
-    place: Option<&Place<'_>>,
-) -> Result<(), Error> {
-    let (rank, descriptors) = (call.geometry.output_rank(), Span::of_slice(outputs));
-    // Most callers keep all shapes together and all strides, or both of each output. Either way, each array lies
-    // above or below the descriptors, all shapes before it, and all strides.
-    let (mut shapes, mut all_strides) = (Span::NOWHERE, Span::NOWHERE);
+    views: Option<&Place<'_>>,
+) -> bool {
+    let rank = call.geometry.output_rank();
+    let descriptors = Span::of_slice(outputs);
+    let mut shapes = Span::NOWHERE;
+    let mut all_strides = Span::NOWHERE;
     for (index, output) in outputs.iter().enumerate() {
         if is_unwanted(output) {
             continue;
@@ -172,50 +180,47 @@ fn check_arrays(
             || !output.strides.is_aligned()
             || output.capacity < rank_number(rank)
         {
-            return check_closely(call, outputs, place);
+            return false;
         }
-        let is_clear = |span: Span, shapes| {
+        let is_clear = |span: Span, shapes: Span| {
             [descriptors, shapes, all_strides].into_iter().all(|other| span.is_apart(other))
         };
         let shape = Span::of_array(output.shape, rank);
         if !is_clear(shape, shapes) {
-            return check_closely(call, outputs, place);
+            return false;
         }
         shapes = shapes.hull(shape);
         if output.strides.is_null() {
-            if !is_packed(call, index, place) {
-                return check_closely(call, outputs, place);
+            if !is_packed(call, index, views) {
+                return false;
             }
         } else {
             let strides = Span::of_array(output.strides, rank);
             if !is_clear(strides, shapes) {
-                return check_closely(call, outputs, place);
+                return false;
             }
             all_strides = all_strides.hull(strides);
         }
     }
     let is_read = |span| call.reads.under(span).is_some();
-    let hulls = [shapes, all_strides, descriptors];
-    if is_read(hulls.into_iter().fold(Span::NOWHERE, Span::hull)) && hulls.into_iter().any(is_read)
-    {
-        return check_closely(call, outputs, place);
-    }
-    Ok(())
+    let hull = shapes.hull(all_strides).hull(descriptors);
+    !is_read(hull) || ![shapes, all_strides, descriptors].into_iter().any(is_read)
 }
 
 /// Returns whether a piece is packed where it lies, if it is to be a view.
-fn is_packed(call: &ParsedCall<'_>, index: usize, place: Option<&Place<'_>>) -> bool {
-    place.is_none_or(|place| place.is_packed(&call.geometry, call.pieces.length(index)))
+fn is_packed(call: &ParsedCall<'_>, index: usize, views: Option<&Place<'_>>) -> bool {
+    views.is_none_or(|place| place.is_packed(&call.geometry, call.pieces.length(index)))
 }
 
-/// Does what [`check_arrays`] does, whatever the arrays are.
+/// Checks what [`are_plain`] looks at, whatever the arrays are, and explains what is wrong.
 #[cold]
-fn check_closely(
+fn check_arrays(
     call: &ParsedCall<'_>,
     outputs: &[libsplit_tensor],
-    place: Option<&Place<'_>>,
+    views: Option<&Place<'_>>,
 ) -> Result<(), Error> {
-    let (rank, mut hull) = (call.geometry.output_rank(), Span::NOWHERE);
+    let rank = call.geometry.output_rank();
+    let mut hull = Span::NOWHERE;
     for (output, tensor) in outputs.iter().enumerate() {
         if is_unwanted(tensor) {
             continue;
@@ -231,26 +236,10 @@ fn check_closely(
                 checked_field(tensor.strides, argument, Field::Strides)?;
             }
         }
-        if tensor.strides.is_null() && !is_packed(call, output, place) {
+        if tensor.strides.is_null() && !is_packed(call, output, views) {
             return Err(Error::ViewNotPacked { output });
         }
         hull = arrays(tensor, rank).into_iter().fold(hull, Span::hull);
     }
-    let (reads, descriptors) = (&call.reads, Span::of_slice(outputs));
-    if let Some(other) = reads.under(descriptors) {
-        return Err(Error::ArrayOverlap { argument: Argument::Outputs, other });
-    }
-    let span = |at: usize| array_span(outputs, at, rank);
-    let spans = Numbered(outputs.len().saturating_mul(2), &span);
-    let clash = |at: usize, other| {
-        Err(Error::UsedElsewhere {
-            output: at / 2,
-            field: if at.is_multiple_of(2) { Field::Shape } else { Field::Strides },
-            other,
-        })
-    };
-    if let Some((at, other)) = reads.first_under(&spans, hull, (Argument::Outputs, descriptors)) {
-        return clash(at, other);
-    }
-    first_meeting(&spans).map_or(Ok(()), |(at, other)| clash(at, Argument::Output(other / 2)))
+    overlap::check_arrays_to_fill(outputs, rank, hull, &call.reads)
 }

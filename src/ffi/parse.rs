@@ -3,90 +3,79 @@
 //! # Safety
 //! For everything unsafe here: promises 1 and 2 of [`super`].
 
-use super::reads::Reads;
-use super::types::{
-    libsplit_dtype, libsplit_error, libsplit_executor, libsplit_params, libsplit_tensor,
-    LIBSPLIT_FLAG_CLAMP_UNEVEN,
-};
+use crate::call::ParsedCall;
+use crate::descriptor::{checked, is_unwanted, tensor_of};
 use crate::dtype::DType;
 use crate::error::{number, Error};
 use crate::geometry::Geometry;
 use crate::lengths::Lengths;
 use crate::operator::Operator;
-use crate::pieces::Pieces;
+use crate::reads::{Area, Reads};
 use crate::rules::Request;
-use crate::shape::MAX_RANK;
 use crate::span::Span;
-use crate::tensor::Tensor;
-use crate::words::{Argument, Field};
+use crate::types::{
+    libsplit_dtype, libsplit_error, libsplit_executor, libsplit_params, libsplit_tensor,
+    LIBSPLIT_FLAG_CLAMP_UNEVEN,
+};
+use crate::words::Argument;
 use core::mem::{offset_of, MaybeUninit};
 use core::slice;
 
-/// A call, parsed and planned: everything but its outputs.
-pub(crate) struct ParsedCall<'a> {
-    pub input: Tensor<'a>,
-    pub geometry: Geometry<'a>,
-    pub pieces: Pieces<'a>,
-    /// The memory that the call reads, which nothing that it writes may overlap.
-    pub(super) reads: Reads<'a>,
+/// Parses a call and plans its split. `num_outputs` is the number of outputs that the caller has. If extents may be
+/// unknown, the strides do not matter. `error` counts as memory that is read.
+///
+/// # Safety
+/// As the module says.
+#[inline(always)] // it is too large to return cheaply
+pub(super) unsafe fn call<'a>(
+    input: *const libsplit_tensor,
+    params: *const libsplit_params,
+    num_outputs: Option<usize>,
+    may_be_unknown: bool,
+    error: *const libsplit_error,
+) -> Result<ParsedCall<'a>, Error> {
+    // SAFETY: promise 1.
+    unsafe {
+        let (stated, params_bytes) = versioned(params, Argument::Params, FIRST_PARAMS)?;
+        let operator = Operator::governing(stated.op, stated.opset)?;
+        check_flags(Argument::Params, stated.flags, LIBSPLIT_FLAG_CLAMP_UNEVEN)?;
+        let descriptor = &*checked(input, Argument::Input)?;
+        let input = tensor_of(descriptor, !may_be_unknown, Argument::Input)?;
+        let mut reads = Reads {
+            request: Area {
+                argument: Argument::Params,
+                span: Span::of_array(params.cast::<u8>(), params_bytes),
+            },
+            input: Some(descriptor),
+            error: span_of_error(error),
+            ..Reads::NOTHING
+        };
+        let mut request = Request {
+            operator,
+            axis: stated.axis,
+            lengths: None,
+            num_outputs: stated.num_outputs,
+            keepdims: stated.keepdims != 0 || !stated.split.is_null(),
+            clamp_uneven: stated.flags & LIBSPLIT_FLAG_CLAMP_UNEVEN != 0,
+            may_be_unknown,
+            outputs: num_outputs,
+        };
+        let geometry = Geometry::new(&request, &input)?;
+        if !stated.split.is_null() {
+            let split = &*checked(stated.split, Argument::Lengths)?;
+            let (lengths, span) = plain_lengths(split).map_or_else(|| lengths_of(split), Ok)?;
+            request.lengths = Some(lengths);
+            reads.split = Some(split);
+            reads.lengths = span;
+        }
+        let pieces = request.pieces(input.dtype, geometry.extent)?;
+        Ok(ParsedCall { input, geometry, pieces, reads })
+    }
 }
 
-impl<'a> ParsedCall<'a> {
-    /// Plans a call from Rust.
-    #[cfg(all(feature = "alloc", not(feature = "capi")))]
-    pub(crate) fn new(input: Tensor<'a>, request: &Request<'a>) -> Result<Self, Error> {
-        let keepdims = request.keepdims || request.lengths.is_some();
-        let request = &Request { keepdims, ..*request };
-        let geometry = Geometry::new(request, &input)?;
-        let pieces = request.pieces(input.dtype, geometry.extent)?;
-        Ok(Self { input, geometry, pieces, reads: Reads::NOTHING })
-    }
-
-    /// Parses a call and plans its split. The result is written to `room`, because it is large. `outputs`
-    /// is the number of outputs that the caller gave. If extents may be unknown, the strides do not matter. `error`
-    /// counts as memory that is read.
-    pub(super) unsafe fn parse(
-        input: *const libsplit_tensor,
-        params: *const libsplit_params,
-        outputs: Option<usize>,
-        may_be_unknown: bool,
-        error: *const libsplit_error,
-        room: &mut MaybeUninit<Self>,
-    ) -> Result<&mut Self, Error> {
-        // SAFETY: promise 1.
-        unsafe {
-            let (given, params_bytes) = versioned(params, Argument::Params, FIRST_PARAMS)?;
-            let operator = Operator::governing(given.op, given.opset)?;
-            check_flags(Argument::Params, given.flags, LIBSPLIT_FLAG_CLAMP_UNEVEN)?;
-            let described = &*checked(input, Argument::Input)?;
-            let input = tensor_of(described, !may_be_unknown, Argument::Input)?;
-            let mut reads = Reads {
-                request: (Argument::Params, Span::of_array(params.cast::<u8>(), params_bytes)),
-                input: Some(described),
-                error,
-                ..Reads::NOTHING
-            };
-            let mut request = Request {
-                operator,
-                axis: given.axis,
-                lengths: None,
-                num_outputs: given.num_outputs,
-                keepdims: given.keepdims != 0 || !given.split.is_null(),
-                clamp_uneven: given.flags & LIBSPLIT_FLAG_CLAMP_UNEVEN != 0,
-                may_be_unknown,
-                outputs,
-            };
-            let geometry = Geometry::new(&request, &input)?;
-            if !given.split.is_null() {
-                let split = &*checked(given.split, Argument::Lengths)?;
-                let (lengths, span) = plain_lengths(split).map_or_else(|| lengths_of(split), Ok)?;
-                request.lengths = Some(lengths);
-                (reads.split, reads.lengths) = (Some(split), span);
-            }
-            let pieces = request.pieces(input.dtype, geometry.extent)?;
-            Ok(room.write(Self { input, geometry, pieces, reads }))
-        }
-    }
+/// Returns where an error structure lies: that part of it which every version writes.
+pub(super) fn span_of_error(error: *const libsplit_error) -> Span {
+    Span::of_array(error.cast::<u8>(), FIRST_ERROR)
 }
 
 /// Checks that no flag is set but the `known` ones.
@@ -151,74 +140,6 @@ unsafe fn lengths_of<'a>(split: &libsplit_tensor) -> Result<(Lengths<'a>, Span),
     })
 }
 
-/// Returns a tensor after a check of its type, rank and arrays; without its strides if these do not matter.
-pub(super) unsafe fn tensor_of<'a>(
-    tensor: &libsplit_tensor,
-    has_strides: bool,
-    argument: Argument,
-) -> Result<Tensor<'a>, Error> {
-    let Some(dtype) = DType::from_number(tensor.dtype.0) else {
-        if let (Argument::Output(output), 0) = (argument, tensor.dtype.0) {
-            return Err(Error::NotDescribed { output });
-        }
-        let (expected, actual) = (number(DType::ALL.len()), tensor.dtype.0.into());
-        return Err(Error::DTypeUnknown { argument, expected, actual });
-    };
-    let (highest, actual) = (number(MAX_RANK), i64::from(tensor.rank));
-    let rank = match (argument, usize::try_from(tensor.rank)) {
-        (Argument::Lengths, Ok(2..) | Err(_)) => {
-            return Err(Error::LengthsRank { expected: 1, actual });
-        }
-        (_, Ok(rank)) if rank <= MAX_RANK => rank,
-        (_, Ok(_)) => return Err(Error::Rank { argument, expected: highest, actual }),
-        (_, Err(_)) => {
-            let expected = i64::from(argument == Argument::Input);
-            return Err(Error::RankNegative { argument, expected, actual });
-        }
-    };
-    let (mut shape, mut strides): (&[i64], Option<&[i64]>) = (&[], None);
-    if rank > 0 {
-        // SAFETY: not NULL, aligned, and as long by promise 1.
-        let array = |array, field| unsafe {
-            Ok(slice::from_raw_parts(checked_field(array, argument, field)?, rank))
-        };
-        shape = array(tensor.shape, Field::Shape)?;
-        if has_strides && !tensor.strides.is_null() {
-            strides = Some(array(tensor.strides, Field::Strides)?);
-        }
-    }
-    Ok(Tensor {
-        data: tensor.data.cast(),
-        data_bytes: tensor.data_bytes,
-        dtype,
-        shape,
-        strides,
-        bit_offset: tensor.bit_offset,
-    })
-}
-
-/// Checks that a pointer is not NULL, and aligned.
-pub(super) fn checked_field<T>(
-    pointer: *const T,
-    argument: Argument,
-    field: Field,
-) -> Result<*const T, Error> {
-    if pointer.is_null() {
-        return Err(Error::Null { argument, field });
-    }
-    let missed = pointer as usize & (align_of::<T>() - 1);
-    if missed > 0 {
-        let (expected, actual) = (number(align_of::<T>()), number(missed));
-        return Err(Error::Alignment { argument, field, expected, actual });
-    }
-    Ok(pointer)
-}
-
-/// Checks that a pointer to an argument is not NULL, and aligned.
-pub(super) fn checked<T>(pointer: *const T, argument: Argument) -> Result<*const T, Error> {
-    checked_field(pointer, argument, Field::Itself)
-}
-
 /// The sizes of structures in their first version, which ended with these fields. Old programs will always state them,
 /// whatever is added later.
 pub(super) const FIRST_PARAMS: usize = offset_of!(libsplit_params, flags) + size_of::<u32>();
@@ -254,15 +175,16 @@ pub(super) unsafe fn versioned<T: Copy>(
         return Err(Error::StructSizeHuge { argument, expected, actual: stated });
     }
     // SAFETY: as above.
-    let given = unsafe { slice::from_raw_parts(pointer.cast::<u8>(), stated) };
-    if given.iter().skip(size_of::<T>()).any(|byte| *byte != 0) {
+    let structure = unsafe { slice::from_raw_parts(pointer.cast::<u8>(), stated) };
+    if structure.iter().skip(size_of::<T>()).any(|byte| *byte != 0) {
         let (expected, actual) = (number(size_of::<T>()), number(stated));
         return Err(Error::NonZeroTail { argument, expected, actual });
     }
-    let (mut known, bytes) = (MaybeUninit::<T>::zeroed(), stated.min(size_of::<T>()));
+    let mut known = MaybeUninit::<T>::zeroed();
+    let bytes = stated.min(size_of::<T>());
     // SAFETY: as above; there is room for so many bytes, and the others are zero.
     unsafe {
-        known.as_mut_ptr().cast::<u8>().copy_from_nonoverlapping(given.as_ptr(), bytes);
+        known.as_mut_ptr().cast::<u8>().copy_from_nonoverlapping(structure.as_ptr(), bytes);
         Ok((known.assume_init(), stated))
     }
 }
@@ -288,30 +210,6 @@ pub(super) unsafe fn descriptors<'a>(
         return Err(Error::NoneWanted { count: len, expected: 1, actual: 0 });
     }
     Ok(outputs)
-}
-
-/// Returns where the shape and the strides of a descriptor lie; nowhere if they are NULL.
-pub(super) fn arrays(output: &libsplit_tensor, rank: usize) -> [Span; 2] {
-    [output.shape, output.strides].map(|array| Span::of_array(array, rank))
-}
-
-/// Returns where one of the arrays of all outputs lies. They are numbered: the first output's shape, its strides, the
-/// next output's shape, and so on.
-pub(super) fn array_span(outputs: &[libsplit_tensor], array: usize, rank: usize) -> Span {
-    let arrays = outputs.get(array / 2).map(|output| arrays(output, rank));
-    arrays.and_then(|arrays| arrays.get(array % 2).copied()).unwrap_or(Span::NOWHERE)
-}
-
-/// Returns whether a descriptor is all zero: an output that the caller does not want.
-#[inline]
-pub(super) fn is_unwanted(tensor: &libsplit_tensor) -> bool {
-    // Most have a shape or data, and then there is no need to look at the rest.
-    tensor.shape.is_null() && tensor.data.is_null() && is_zero(tensor)
-}
-
-#[inline(never)] // for the registers of loops
-fn is_zero(tensor: &libsplit_tensor) -> bool {
-    *tensor == libsplit_tensor::ZERO
 }
 
 #[cfg(test)]

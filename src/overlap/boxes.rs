@@ -37,46 +37,56 @@ impl<'a> Boxes<'a> {
     /// Returns outputs as boxes, if they are boxes and lie in cells.
     #[inline(never)] // for its stack
     pub(super) fn new(tensors: &'a dyn Tensors, starts: &'a Range<usize>) -> Option<Self> {
-        let (mut hull, mut longest) = (Span::NOWHERE, (0, 0));
+        let mut hull = Span::NOWHERE;
+        let mut longest = (0, 0);
         for (at, span) in filled(tensors, starts) {
             hull = hull.hull(span);
             longest = longest.max((span.len(), at));
         }
-        let (model, origin) = (tensors.lattice(longest.1), hull.start);
+        let model = tensors.lattice(longest.1);
+        let origin = hull.start;
         // For each axis, the greatest common divisor of all starts, the longest interval, and where the last ends.
         let mut axes = [(0, 0, 0); MAX_AXES];
         let is_box = |span: Span| !span.is_empty() && starts.contains(&span.start);
         let lattices = (0..tensors.len()).map(|at| tensors.lattice(at));
         for lattice in lattices.filter(|lattice| is_box(lattice.span)) {
             let mut own = lattice.axes().peekable();
-            let (mut rest, mut reach) = (lattice.span.start - origin, lattice.span.len() - 1);
+            let mut rest = lattice.span.start - origin;
+            let mut reach = lattice.span.len() - 1;
             for (axis, (cell, longest, end)) in model.axes().zip(&mut axes) {
                 let steps = own.next_if(|own| own.stride == axis.stride).map_or(0, |own| own.high);
-                let (steps, stride) = (usize_of(steps), usize_of(axis.stride));
+                let steps = usize_of(steps);
+                let stride = usize_of(axis.stride);
                 let (start, below) = div_rem(rest, stride);
                 *cell = gcd(start, *cell);
                 *longest = (*longest).max(steps + 1);
                 *end = (*end).max(start + steps + 1);
-                (rest, reach) = (below, reach - steps * stride);
+                rest = below;
+                reach -= steps * stride;
                 // It must not reach beyond the next longer stride, nor have an axis of its own.
-                (rest + reach < stride).then_some(())?;
+                if rest + reach >= stride {
+                    return None;
+                }
             }
-            (own.next().is_none() && lattice.is_exact && model.is_exact).then_some(())?;
+            if own.next().is_some() || !lattice.is_exact || !model.is_exact {
+                return None;
+            }
         }
         let mut boxes = Self { tensors, starts, model, origin, depth: 0, end: 1, unit: 0 };
         for ((at, axis), (cell, longest, end)) in model.axes().enumerate().zip(axes) {
             if cell == 0 || longest <= cell {
                 boxes.unit = gcd(cell * usize_of(axis.stride), boxes.unit);
             } else if boxes.depth == 0 {
-                (boxes.depth, boxes.end) = (at + 1, end);
+                boxes.depth = at + 1;
+                boxes.end = end;
             } else {
                 return None;
             }
         }
-        (div(hull.len().wrapping_sub(1), boxes.unit) + 1)
-            .checked_mul(boxes.end)
-            .is_some()
-            .then_some(boxes)
+        // The numbers of all intervals must fit.
+        let intervals = div(hull.len().wrapping_sub(1), boxes.unit) + 1;
+        intervals.checked_mul(boxes.end)?;
+        Some(boxes)
     }
 
     /// Returns where the span of an output begins that begins at this address.

@@ -79,7 +79,8 @@ impl Lattice {
                 break;
             }
             bytes.high += axis.stride.saturating_mul(axis.high);
-            (*axis, *bytes) = (*bytes, Axis::default());
+            *axis = *bytes;
+            *bytes = Axis::default();
             len -= 1;
         }
         lattice
@@ -110,8 +111,10 @@ pub(crate) fn meet(a: &Lattice, b: &Lattice, budget: &mut usize) -> Option<bool>
     if !(a.is_exact && b.is_exact && is_exact && fits) {
         return None;
     }
-    let (mut levels, mut len) = ([Level::default(); MAX_AXES], 0);
-    let (mut shorter, mut bytes) = (Level::default(), Axis::default());
+    let mut levels = [Level::default(); MAX_AXES];
+    let mut len = 0;
+    let mut shorter = Level::default();
+    let mut bytes = Axis::default();
     for (level, axis) in levels.iter_mut().zip(&axes).rev().filter(|(_, axis)| axis.stride > 0) {
         if axis.stride == 1 {
             bytes = *axis;

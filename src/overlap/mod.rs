@@ -35,8 +35,9 @@
 //! visiting them in the fourth. The budget limits everything else.
 
 mod boxes;
-pub(crate) mod lattice;
+mod lattice;
 mod order;
+mod outputs;
 mod spans;
 #[cfg(test)]
 mod tests;
@@ -46,8 +47,9 @@ use boxes::Boxes;
 use core::ops::{ControlFlow, Range};
 use lattice::{meet, Lattice, SET_UP};
 use order::in_order;
-use spans::EVERYWHERE;
-pub(crate) use spans::{first_crossing, first_meeting, Numbered, Spans};
+pub(crate) use outputs::{check_apart, check_arrays_are_kept, check_arrays_to_fill};
+pub(crate) use spans::Spans;
+use spans::{first_crossing, first_meeting, Numbered, EVERYWHERE};
 
 /// Watches spans as they come.
 #[derive(Clone, Copy)]
@@ -112,8 +114,11 @@ fn sweep(
     budget: &mut usize,
 ) -> Option<(Clash, Range<usize>)> {
     // Outputs that may reach further: where they end, and their numbers. And the hull of all that hang together.
-    let (mut open, mut hull, mut is_crowded) = ([(0, 0); MOST_OPEN], Span::default(), false);
-    let (mut pair, mut is_sure) = ((tensors.len() - 1, 0), false);
+    let mut open = [(0, 0); MOST_OPEN];
+    let mut hull = Span::default();
+    let mut is_crowded = false;
+    let mut pair = (tensors.len() - 1, 0);
+    let mut is_sure = false;
     let flow = in_order(tensors, starts, &mut |index, span| {
         if span.start >= hull.end {
             if is_crowded {
@@ -144,7 +149,9 @@ fn sweep(
         return None;
     }
     let clash = (pair.0.max(pair.1), pair.0.min(pair.1), is_sure);
-    let left = budget.checked_sub(tensors.len().saturating_mul(SET_UP)).filter(|_| is_crowded);
+    // Whoever looks at a crowd looks at all outputs.
+    let cost = tensors.len().saturating_mul(SET_UP);
+    let left = if is_crowded { budget.checked_sub(cost) } else { None };
     *budget = left.unwrap_or(0);
-    Some((clash, left.map_or(0..0, |_| hull.start..hull.end)))
+    Some((clash, if left.is_some() { hull.start..hull.end } else { 0..0 }))
 }

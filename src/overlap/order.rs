@@ -41,11 +41,14 @@ pub(super) fn in_order(
         let goal = table.len() / 16 * 15;
         let window = |bytes: usize, spans: usize| div(bytes.saturating_mul(goal), spans).max(1);
         let hull = filled(spans, starts).fold(Span::NOWHERE, |hull, (_, span)| hull.hull(span));
-        let (mut low, mut next) = (hull.start, window(hull.len(), spans.len()));
+        let mut low = hull.start;
+        let mut next = window(hull.len(), spans.len());
         let end = hull.end.min(starts.end);
         while low < end {
             // The table holds the numbers of the spans that begin in a window.
-            let (mut starts, mut len, mut from) = (low..low.saturating_add(next).min(end), 0, 0);
+            let mut starts = low..low.saturating_add(next).min(end);
+            let mut len = 0;
+            let mut from = 0;
             while let Some(index) = spans.next(from, &starts) {
                 from = index + 1;
                 if spans.span(index).is_empty() {
@@ -58,7 +61,8 @@ pub(super) fn in_order(
                 }
                 let Ok(number) = u32::try_from(index) else { return ControlFlow::Break(()) };
                 if let Some(slot) = table.get_mut(len) {
-                    (*slot, len) = (number, len + 1);
+                    *slot = number;
+                    len += 1;
                 }
                 if len == table.len() {
                     // The lower half stays, and the window ends where the upper half begins.
@@ -70,7 +74,8 @@ pub(super) fn in_order(
             let found = table.get_mut(..len).unwrap_or_default();
             sort(found, start);
             found.iter().try_for_each(|number| visit(*number as usize))?;
-            (low, next) = (starts.end, window(starts.end - low, len + 1));
+            next = window(starts.end - low, len + 1);
+            low = starts.end;
         }
         ControlFlow::Continue(())
     })

@@ -75,13 +75,21 @@ fn find(written: usize, spans: &dyn Spans) -> Option<(usize, usize)> {
         let mut few = [Span::default(); FEW];
         return filled(spans, &EVERYWHERE).find_map(|(index, span)| {
             let met = few.iter().take(index).position(|other| !other.is_apart(span));
-            if let Some(slot) = few.get_mut(index).filter(|_| index < written) {
-                *slot = span;
+            if index < written {
+                if let Some(slot) = few.get_mut(index) {
+                    *slot = span;
+                }
+                if !among {
+                    return None;
+                }
             }
-            met.filter(|_| among || index >= written).map(|other| (index, other))
+            Some((index, met?))
         });
     }
-    let (mut trail, mut unit, mut longest, mut count) = (Trail::EMPTY, 0, 0, 0usize);
+    let mut trail = Trail::EMPTY;
+    let mut unit = 0;
+    let mut longest = 0;
+    let mut count = 0usize;
     for (_, span) in filled(spans, &EVERYWHERE) {
         if !trail.hull.is_empty() {
             unit = gcd(span.start.abs_diff(trail.hull.start), unit);
@@ -96,13 +104,14 @@ fn find(written: usize, spans: &dyn Spans) -> Option<(usize, usize)> {
     // If spans are dense and short, a map takes no more passes than visiting them in order.
     let cells = |bytes: usize| div(bytes, unit.max(1));
     if cells(trail.hull.len()) <= count.saturating_mul(BITS) && cells(longest) <= SMALL * BITS {
-        let index = meeting_in_map(written, spans, trail.hull, (unit.max(1), longest))?;
+        let index = meeting_in_map(written, spans, trail.hull, unit.max(1), longest)?;
         let span = spans.span(index);
         let meets = |other: &usize| *other != index && spans.span(*other).intersects(span);
         return (0..written).find(meets).map(|other| (index, other));
     }
     // How far written spans and others reach, and which of them reach there.
-    let (mut ends, mut found) = ([(0, 0); 2], (spans.len() - 1, 0));
+    let mut ends = [(0, 0); 2];
+    let mut found = (spans.len() - 1, 0);
     let flow = in_order(spans, &EVERYWHERE, &mut |index, span| {
         let [first, second] = &mut ends;
         let (own, other) = if index < written { (first, second) } else { (second, first) };
@@ -119,25 +128,32 @@ fn find(written: usize, spans: &dyn Spans) -> Option<(usize, usize)> {
 
 /// Returns what [`find`] does, of a pair only the span that has the higher number or is not written. There is a bit for
 /// each cell of `unit` bytes that says whether a written span lies in it. All spans begin at boundaries between cells, so
-/// two of them meet if they have a cell in common, and their order does not matter.
+/// two of them meet if they have a cell in common, and their order does not matter. All lie within the hull, and the
+/// longest has `longest` bytes.
 fn meeting_in_map(
     written: usize,
     spans: &dyn Spans,
     hull: Span,
-    (unit, longest): (usize, usize),
+    unit: usize,
+    longest: usize,
 ) -> Option<usize> {
     with_table(spans.len(), |taken| {
         let mut low = hull.start;
         while low < hull.end {
             let high = low.saturating_add((taken.len() * BITS).saturating_mul(unit));
             // Some begin below the window.
-            let (starts, mut from) = (low.saturating_sub(longest)..high, 0);
+            let starts = low.saturating_sub(longest)..high;
+            let mut from = 0;
             while let Some(index) = spans.next(from, &starts) {
                 from = index + 1;
-                let (span, is_written) = (spans.span(index), index < written);
+                let span = spans.span(index);
+                if span.is_empty() {
+                    continue;
+                }
+                let is_written = index < written;
                 let first = div(span.start.saturating_sub(low), unit);
                 let end = div_ceil(span.end.saturating_sub(low), unit);
-                for cell in first..if span.is_empty() { first } else { end } {
+                for cell in first..end {
                     let Some(word) = taken.get_mut(cell / BITS) else { break };
                     let bit = 1 << (cell % BITS);
                     if *word & bit != 0 && (!is_written || written == spans.len()) {

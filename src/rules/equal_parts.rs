@@ -22,7 +22,7 @@ pub(super) fn pieces<'a>(
         (0, EqualParts::AsManyAsOutputs, Some(0)) => {
             return Err(Error::NoOutputs { expected: 1, actual: 0 });
         }
-        (0, EqualParts::AsManyAsOutputs, Some(given)) => number(given),
+        (0, EqualParts::AsManyAsOutputs, Some(outputs)) => number(outputs),
         (0, EqualParts::AsManyAsOutputs, None) => {
             return Err(Error::NumOutputsUnknown { operator })
         }
@@ -31,7 +31,7 @@ pub(super) fn pieces<'a>(
         }
     };
     let (argument, actual) = match request.outputs {
-        Some(given) if request.num_outputs == 0 => (Argument::Given, given),
+        Some(outputs) if request.num_outputs == 0 => (Argument::Given, outputs),
         Some(_) | None => (Argument::Parts, usize::try_from(count).unwrap_or(usize::MAX)),
     };
     if count > MAX_OUTPUTS {

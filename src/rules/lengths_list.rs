@@ -29,34 +29,51 @@ pub(super) fn pieces<'a>(
     if !lengths.is_known() {
         return request.unknown(count);
     }
-    let (words, dtype) = (lengths.words(), lengths.dtype);
-    let (sum, has_rest) = match words {
+    let words = lengths.words();
+    let total = match words {
         Some(words) => match plain_sum(words) {
-            Some(sum) => (Some(sum), false),
-            None => add_up(words.iter().copied().map(Some), dtype, takes_rest)?,
+            Some(sum) => Total { sum: Some(sum), has_rest: false },
+            None => add_up(words.iter().copied().map(Some), lengths.dtype, takes_rest)?,
         },
+        // If all entries are the same one, two are enough to know them, however many there claim to be.
         None if lengths.bit_stride == 0 && count > 2 => {
-            // Two entries are enough to know all of them, however many there claim to be.
-            let (sum, has_rest) = add_up((0..2).map(|at| lengths.value(at)), dtype, takes_rest)?;
-            (sum.and_then(|sum| (sum / 2).checked_mul(count)), has_rest)
+            let two = add_up((0..2).map(|index| lengths.value(index)), lengths.dtype, takes_rest)?;
+            Total { sum: two.sum.and_then(|sum| (sum / 2).checked_mul(count)), ..two }
         }
-        None => add_up((0..count).map(|at| lengths.value(at)), dtype, takes_rest)?,
+        None => add_up((0..count).map(|at| lengths.value(at)), lengths.dtype, takes_rest)?,
     };
-    let rest = match sum {
-        Some(_) if extent == DIM_UNKNOWN => DIM_UNKNOWN,
-        Some(sum) if if has_rest { sum <= extent } else { sum == extent } => extent - sum,
-        Some(actual) if has_rest => {
-            return Err(Error::LengthsExceed { expected: extent, actual });
-        }
-        Some(actual) => return Err(Error::LengthsSum { expected: extent, actual }),
-        None => {
-            return Err(Error::LengthsSumOverflow { expected: extent, actual: i64::MAX });
-        }
-    };
+    let rest = total.rest_of(extent)?;
     Ok(match words {
-        Some(words) if !has_rest => Pieces::Words(words),
+        Some(words) if !total.has_rest => Pieces::Words(words),
         _ => Pieces::Listed { lengths: *lengths, rest },
     })
+}
+
+/// What the entries of a list add up to.
+struct Total {
+    /// `None` if it is above `i64::MAX`.
+    sum: Option<i64>,
+    /// Whether one of the entries stands for the rest, which is not in the sum.
+    has_rest: bool,
+}
+
+impl Total {
+    /// Returns what the entries leave of an extent: nothing if none of them stands for the rest. Checks that they fit.
+    fn rest_of(&self, extent: i64) -> Result<i64, Error> {
+        let Some(sum) = self.sum else {
+            return Err(Error::LengthsSumOverflow { expected: extent, actual: i64::MAX });
+        };
+        if extent == DIM_UNKNOWN {
+            return Ok(DIM_UNKNOWN);
+        }
+        if self.has_rest && sum > extent {
+            return Err(Error::LengthsExceed { expected: extent, actual: sum });
+        }
+        if !self.has_rest && sum != extent {
+            return Err(Error::LengthsSum { expected: extent, actual: sum });
+        }
+        Ok(extent - sum)
+    }
 }
 
 /// Returns the sum of the entries if none of them is below 0, and the sum not above `i64::MAX`.
@@ -69,14 +86,16 @@ fn plain_sum(words: &[i64]) -> Option<i64> {
     (signs >= 0).then_some(sum)
 }
 
-/// Returns the sum of the entries, or `None` if it is above `i64::MAX`, and whether one of them is the rest.
+/// Adds up entries, one of which may stand for the rest if `takes_rest`. Each is `None` if it is no integer.
 #[inline(always)] // so that lengths need not lie in memory
 fn add_up(
     entries: impl Iterator<Item = Option<i64>>,
     dtype: DType,
     takes_rest: bool,
-) -> Result<(Option<i64>, bool), Error> {
-    let (mut sum, mut signs, mut has_rest) = (0i64, 0i64, false);
+) -> Result<Total, Error> {
+    let mut sum = 0i64;
+    let mut signs = 0i64;
+    let mut has_rest = false;
     for (output, entry) in (0..).zip(entries) {
         match entry.ok_or(Error::LengthNotInteger { output, dtype })? {
             length @ 0.. => {
@@ -91,5 +110,6 @@ fn add_up(
             actual => return Err(Error::LengthNegative { output, expected: 0, actual }),
         }
     }
-    Ok((Some(sum).filter(|_| signs >= 0), has_rest))
+    let sum = if signs < 0 { None } else { Some(sum) };
+    Ok(Total { sum, has_rest })
 }

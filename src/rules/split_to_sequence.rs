@@ -42,9 +42,12 @@ pub(super) fn chunks<'a>(
 
 /// Returns the number of pieces as the caller gives it, because `argument` is not known yet.
 fn count_given(request: &Request<'_>, argument: Argument) -> Result<i64, Error> {
-    let given = request.outputs.and_then(|outputs| i64::try_from(outputs).ok());
-    let count = given.or(Some(request.num_outputs).filter(|count| *count > 0));
-    let count = count.ok_or(Error::CountUnknown { argument })?;
+    let outputs = request.outputs.and_then(|outputs| i64::try_from(outputs).ok());
+    let count = match outputs {
+        Some(outputs) => outputs,
+        None if request.num_outputs > 0 => request.num_outputs,
+        None => return Err(Error::CountUnknown { argument }),
+    };
     request.check_count(count)?;
     Ok(count)
 }

@@ -1,4 +1,8 @@
 //! The structures and constants of `libsplit.h`. Names, field order and numbers are frozen.
+//!
+//! Their comments are for C readers.
+
+#![allow(non_camel_case_types, clippy::doc_markdown)]
 
 use core::ffi::{c_char, c_void};
 use core::ptr::{null, null_mut};
