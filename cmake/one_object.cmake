@@ -20,7 +20,8 @@ set(object_steps
     COMMAND ${linker} -r -nostdlib -Wl,--gc-sections ${wanted} -o ${link_dir}/libsplit.o
             ${cargo_out}/${cargo_static_lib}
     COMMAND ${CMAKE_OBJCOPY} --wildcard --keep-global-symbol=${prefix}libsplit_* --remove-section=.llvmbc
-            --remove-section=.llvmcmd --remove-section=.drectve --remove-section=.ARM.ex* ${link_dir}/libsplit.o
+            --remove-section=.llvmcmd --remove-section=.drectve
+            --remove-section=.ARM.ex* --strip-unneeded-symbol=__aeabi_unwind_* ${link_dir}/libsplit.o
     COMMAND ${CMAKE_OBJCOPY} $<${is_stripped}:${strip}>
             ${link_dir}/libsplit.o ${link_dir}/static/libsplit.o
     COMMAND ${CMAKE_COMMAND} -E rm -f ${built_static_lib}
