@@ -80,7 +80,7 @@ impl<'a> ParsedCall<'a> {
             overlap::check_arrays_are_kept(outputs, &transfer, written.trail.hull)?;
         }
         // SAFETY: promise 5.
-        unsafe { copy::run(&transfer, executor) }
+        unsafe { copy::execute(&transfer, executor) }
     }
 }
 

@@ -22,6 +22,8 @@ macro_rules! dtypes {
             #[allow(clippy::indexing_slicing)]
             pub const fn bits(self) -> u32 {
                 const BITS: &[u32] = &[0, $($bits),*];
+                // The engine packs sub-byte elements of 4 and 2 bits, of which a byte has a whole number.
+                $(const { assert!($bits == 2 || $bits == 4 || $bits % 8 == 0) })*
                 let at = self as usize;
                 if at < BITS.len() { BITS[at] } else { 0 }
             }

@@ -69,6 +69,11 @@ impl<'a> Parts<'a> {
         usize_of(self.pieces.count())
     }
 
+    /// Returns whether there is a target for each piece.
+    pub(crate) fn are_alike(&self) -> bool {
+        self.targets.len == self.count()
+    }
+
     /// Returns the parts in order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = Part> + Clone + use<'a> {
         self.among(self.pieces.iter())

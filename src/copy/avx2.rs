@@ -1,17 +1,17 @@
 //! The level of AVX2 and BMI2, with registers of two lanes and of one.
 
+// What `Vector` requires of callers is said there.
+#![allow(unsafe_op_in_unsafe_fn)]
+
 use super::vector::{Vector, LANE_BYTES};
 use core::arch::x86_64::*;
 
 /// Selects the two instructions that unpack units of this size.
 macro_rules! unpack {
     ($U:ident, $a:ident, $b:ident, $($bytes:literal: $low:ident, $high:ident;)*) => {
-        // SAFETY: the CPU has the features of the level.
-        unsafe {
-            match $U {
-                $($bytes => ($low($a, $b), $high($a, $b)),)*
-                _ => ($a, $b),
-            }
+        match $U {
+            $($bytes => ($low($a, $b), $high($a, $b)),)*
+            _ => ($a, $b),
         }
     };
 }
@@ -26,18 +26,15 @@ impl Vector for __m128i {
 
     #[inline(always)]
     unsafe fn load(source: *const u8) -> Self {
-        // SAFETY: the caller's promise.
-        unsafe { _mm_loadu_si128(source.cast()) }
+        _mm_loadu_si128(source.cast())
     }
     #[inline(always)]
     unsafe fn store(self, target: *mut u8) {
-        // SAFETY: the caller's promise.
-        unsafe { _mm_storeu_si128(target.cast(), self) }
+        _mm_storeu_si128(target.cast(), self);
     }
     #[inline(always)]
     unsafe fn stream(self, target: *mut u8) {
-        // SAFETY: the caller's promise.
-        unsafe { _mm_stream_si128(target.cast(), self) }
+        _mm_stream_si128(target.cast(), self);
     }
     #[inline(always)]
     unsafe fn unpack<const U: usize>(self, other: Self) -> (Self, Self) {
@@ -71,27 +68,21 @@ impl Vector for __m256i {
 
     #[inline(always)]
     unsafe fn load(source: *const u8) -> Self {
-        // SAFETY: the caller's promise.
-        unsafe { _mm256_loadu_si256(source.cast()) }
+        _mm256_loadu_si256(source.cast())
     }
     #[inline(always)]
     unsafe fn load_lanes(source: *const u8, step: isize) -> Self {
-        // SAFETY: the caller's promise.
-        unsafe {
-            let low = _mm256_castsi128_si256(_mm_loadu_si128(source.cast()));
-            let high = _mm_loadu_si128(source.wrapping_offset(step).cast());
-            _mm256_inserti128_si256::<1>(low, high)
-        }
+        let low = _mm256_castsi128_si256(_mm_loadu_si128(source.cast()));
+        let high = _mm_loadu_si128(source.wrapping_offset(step).cast());
+        _mm256_inserti128_si256::<1>(low, high)
     }
     #[inline(always)]
     unsafe fn store(self, target: *mut u8) {
-        // SAFETY: the caller's promise.
-        unsafe { _mm256_storeu_si256(target.cast(), self) }
+        _mm256_storeu_si256(target.cast(), self);
     }
     #[inline(always)]
     unsafe fn stream(self, target: *mut u8) {
-        // SAFETY: the caller's promise.
-        unsafe { _mm256_stream_si256(target.cast(), self) }
+        _mm256_stream_si256(target.cast(), self);
     }
     #[inline(always)]
     unsafe fn unpack<const U: usize>(self, other: Self) -> (Self, Self) {
@@ -103,25 +94,20 @@ impl Vector for __m256i {
     }
     #[inline(always)]
     unsafe fn transpose_lanes([a, b, ..]: [Self; 4]) -> [Self; 4] {
-        // SAFETY: the CPU has the features of the level.
-        let made = unsafe {
-            [_mm256_permute2x128_si256::<0x20>(a, b), _mm256_permute2x128_si256::<0x31>(a, b)]
-        };
+        let made =
+            { [_mm256_permute2x128_si256::<0x20>(a, b), _mm256_permute2x128_si256::<0x31>(a, b)] };
         [made[0], made[1], a, b]
     }
     #[inline(always)]
     unsafe fn load_window(source: *const u8, [low, high]: [isize; 2]) -> Self {
-        // SAFETY: the caller's promise.
-        unsafe { Self::load_lanes(source.wrapping_offset(low), high.wrapping_sub(low)) }
+        Self::load_lanes(source.wrapping_offset(low), high.wrapping_sub(low))
     }
     #[inline(always)]
     unsafe fn pick(self, index: Self) -> Self {
-        // SAFETY: the CPU has the features of the level.
-        unsafe { _mm256_shuffle_epi8(self, index) }
+        _mm256_shuffle_epi8(self, index)
     }
     #[inline(always)]
     unsafe fn pick_more(self, window: Self, index: Self) -> Self {
-        // SAFETY: the CPU has the features of the level.
-        unsafe { _mm256_or_si256(self, window.pick(index)) }
+        _mm256_or_si256(self, window.pick(index))
     }
 }

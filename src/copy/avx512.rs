@@ -1,5 +1,8 @@
 //! The level of AVX-512 with VBMI: its registers are lines, and a pick chooses any of their bytes.
 
+// What `Vector` requires of callers is said there.
+#![allow(unsafe_op_in_unsafe_fn)]
+
 use super::avx2::unpack;
 use super::vector::{Vector, LANE_BYTES};
 use core::arch::x86_64::*;
@@ -12,43 +15,34 @@ impl Vector for __m512i {
 
     #[inline(always)]
     unsafe fn load(source: *const u8) -> Self {
-        // SAFETY: the caller's promise.
-        unsafe { _mm512_loadu_si512(source.cast()) }
+        _mm512_loadu_si512(source.cast())
     }
     #[inline(always)]
     unsafe fn load_lanes(source: *const u8, step: isize) -> Self {
-        // SAFETY: the caller's promise.
-        unsafe {
-            let lane = |number: isize| {
-                let lane =
-                    _mm_loadu_si128(source.wrapping_offset(number.wrapping_mul(step)).cast());
-                _mm512_broadcast_i32x4(lane)
-            };
-            let first = _mm512_castsi128_si512(_mm_loadu_si128(source.cast()));
-            let two = _mm512_mask_blend_epi64(0x0C, first, lane(1));
-            let three = _mm512_mask_blend_epi64(0x30, two, lane(2));
-            _mm512_mask_blend_epi64(0xC0, three, lane(3))
-        }
+        let lane = |number: isize| {
+            let lane = _mm_loadu_si128(source.wrapping_offset(number.wrapping_mul(step)).cast());
+            _mm512_broadcast_i32x4(lane)
+        };
+        let first = _mm512_castsi128_si512(_mm_loadu_si128(source.cast()));
+        let two = _mm512_mask_blend_epi64(0x0C, first, lane(1));
+        let three = _mm512_mask_blend_epi64(0x30, two, lane(2));
+        _mm512_mask_blend_epi64(0xC0, three, lane(3))
     }
     #[inline(always)]
     unsafe fn store(self, target: *mut u8) {
-        // SAFETY: the caller's promise.
-        unsafe { _mm512_storeu_si512(target.cast(), self) }
+        _mm512_storeu_si512(target.cast(), self);
     }
     #[inline(always)]
     unsafe fn stream(self, target: *mut u8) {
-        // SAFETY: the caller's promise.
-        unsafe { _mm512_stream_si512(target.cast(), self) }
+        _mm512_stream_si512(target.cast(), self);
     }
     #[inline(always)]
     unsafe fn stream_seam(tail: *const u8, rest: usize, head: *const u8, target: *mut u8) {
+        // Nothing is read that the masks leave out.
         let of_tail = (1 << rest) - 1;
-        // SAFETY: the caller's promise; nothing is read that the masks leave out.
-        unsafe {
-            let line = _mm512_maskz_loadu_epi8(of_tail, tail.cast());
-            let head = head.wrapping_sub(rest);
-            _mm512_mask_loadu_epi8(line, !of_tail, head.cast()).stream(target);
-        }
+        let line = _mm512_maskz_loadu_epi8(of_tail, tail.cast());
+        let head = head.wrapping_sub(rest);
+        _mm512_mask_loadu_epi8(line, !of_tail, head.cast()).stream(target);
     }
     #[inline(always)]
     unsafe fn unpack<const U: usize>(self, other: Self) -> (Self, Self) {
@@ -60,41 +54,35 @@ impl Vector for __m512i {
     }
     #[inline(always)]
     unsafe fn transpose_lanes([a, b, c, d]: [Self; 4]) -> [Self; 4] {
-        // SAFETY: the CPU has the features of the level.
-        unsafe {
-            let low = [_mm512_shuffle_i32x4::<0x44>(a, b), _mm512_shuffle_i32x4::<0x44>(c, d)];
-            let high = [_mm512_shuffle_i32x4::<0xEE>(a, b), _mm512_shuffle_i32x4::<0xEE>(c, d)];
-            [
-                _mm512_shuffle_i32x4::<0x88>(low[0], low[1]),
-                _mm512_shuffle_i32x4::<0xDD>(low[0], low[1]),
-                _mm512_shuffle_i32x4::<0x88>(high[0], high[1]),
-                _mm512_shuffle_i32x4::<0xDD>(high[0], high[1]),
-            ]
-        }
+        let low = [_mm512_shuffle_i32x4::<0x44>(a, b), _mm512_shuffle_i32x4::<0x44>(c, d)];
+        let high = [_mm512_shuffle_i32x4::<0xEE>(a, b), _mm512_shuffle_i32x4::<0xEE>(c, d)];
+        [
+            _mm512_shuffle_i32x4::<0x88>(low[0], low[1]),
+            _mm512_shuffle_i32x4::<0xDD>(low[0], low[1]),
+            _mm512_shuffle_i32x4::<0x88>(high[0], high[1]),
+            _mm512_shuffle_i32x4::<0xDD>(high[0], high[1]),
+        ]
     }
     #[inline(always)]
     unsafe fn pick(self, index: Self) -> Self {
-        // SAFETY: the CPU has the features of the level.
-        unsafe { _mm512_permutexvar_epi8(index, self) }
+        _mm512_permutexvar_epi8(index, self)
     }
     #[inline(always)]
     unsafe fn pick_two(self, window: Self, [_, index]: [Self; 2]) -> Self {
-        // SAFETY: the CPU has the features of the level.
-        unsafe { _mm512_permutex2var_epi8(self, index, window) }
+        _mm512_permutex2var_epi8(self, index, window)
     }
     #[inline(always)]
     unsafe fn pick_more(self, window: Self, index: Self) -> Self {
-        // SAFETY: the CPU has the features of the level.
-        unsafe { self.pick_two(window, [index; 2]) }
+        self.pick_two(window, [index; 2])
     }
 }
 
-/// Half a line, from which words of 4 bytes are picked. CPUs that handle lines as two halves do so twice as fast, and
+/// Half a line, from which dwords, of 4 bytes, are picked. CPUs that handle lines as two halves do so twice as fast, and
 /// windows that begin anywhere lie across two lines half as often.
 #[derive(Clone, Copy)]
-pub(super) struct Words(__m256i);
+pub(super) struct Dwords(__m256i);
 
-impl Vector for Words {
+impl Vector for Dwords {
     type Lane = __m128i;
     const BYTES: usize = 2 * LANE_BYTES;
     const WINDOW_BYTES: usize = 2 * LANE_BYTES;
@@ -102,22 +90,18 @@ impl Vector for Words {
 
     #[inline(always)]
     unsafe fn load(source: *const u8) -> Self {
-        // SAFETY: the caller's promise.
-        unsafe { Self(_mm256_loadu_si256(source.cast())) }
+        Self(_mm256_loadu_si256(source.cast()))
     }
     #[inline(always)]
     unsafe fn store(self, target: *mut u8) {
-        // SAFETY: the caller's promise.
-        unsafe { _mm256_storeu_si256(target.cast(), self.0) }
+        _mm256_storeu_si256(target.cast(), self.0);
     }
     #[inline(always)]
     unsafe fn pick_two(self, window: Self, [_, index]: [Self; 2]) -> Self {
-        // SAFETY: the CPU has the features of the level.
-        unsafe { Self(_mm256_permutex2var_epi32(self.0, index.0, window.0)) }
+        Self(_mm256_permutex2var_epi32(self.0, index.0, window.0))
     }
     #[inline(always)]
     unsafe fn pick_more(self, window: Self, index: Self) -> Self {
-        // SAFETY: the CPU has the features of the level.
-        unsafe { self.pick_two(window, [index; 2]) }
+        self.pick_two(window, [index; 2])
     }
 }

@@ -1,13 +1,26 @@
-//! Columns of elements that share bytes: tiles of them are transposed in words.
+//! The kernel for columns of sub-byte elements: tiles of them are transposed in words of 64 bits.
 //!
-//! # Safety
-//! For everything unsafe here: the columns must be readable, the output writable, and the CPU must have the features of
-//! the level.
+//! A tile has as many rows as a word has elements. Four elements of 4 bits a word, for the drawing; w, x, y and z are
+//! columns. First the upper halves of rows that are two apart change places with lower halves, then the odd elements of
+//! rows that are one apart with even ones (a real word has 16 elements, and four passes):
+//!
+//! ```text
+//!   w0 x0 y0 z0         w0 x0 w2 x2         w0 w1 w2 w3
+//!   w1 x1 y1 z1   by 2  w1 x1 w3 x3   by 1  x0 x1 x2 x3
+//!   w2 x2 y2 z2   --->  y0 z0 y2 z2   --->  y0 y1 y2 y3
+//!   w3 x3 y3 z3         y1 z1 y3 z3         z0 z1 z2 z3
+//! ```
+//!
+//! Every row of a strip of 64 columns has several words, and as many tiles as fill a line of each column follow each
+//! other. Columns are bits that follow each other in the output, so each is written behind the bits that the column
+//! before has left in its last byte.
 
+// The bodies of unsafe functions need no further blocks: what they require is in their `# Safety`.
+#![allow(unsafe_op_in_unsafe_fn)]
 // Numbers of bits in a word and of bytes in memory fit into whatever they are cast to.
 #![allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)]
 
-use super::bit_rows::{shifted, write_bytes, Source, Writer};
+use super::bit_runs::{shifted, write_bytes, Source, Writer};
 use super::opaque::opaque;
 use super::vector::LINE_BYTES;
 use core::ops::Range;
@@ -30,100 +43,108 @@ pub(super) struct Columns {
 }
 
 /// Copies columns of at least a byte each. A word has `K` elements, and a row of a strip `W` words.
+///
+/// # Safety
+/// The bytes of the columns' elements must be readable; and unless there are holes, everything from the lowest of them up
+/// to the source's `readable`. The columns must have room in the output; nothing else is written. The CPU must have the
+/// features of the level.
 #[inline(always)]
-pub(super) unsafe fn transpose<const K: usize, const W: usize>(
+pub(super) unsafe fn pack_columns<const K: usize, const W: usize>(
     columns: &Columns,
     out: &mut Writer,
 ) {
+    const { assert!(K * W == STRIP_COLUMNS, "a strip has 64 columns") }
     let column_bits = columns.rows * (64 / K as i64);
+    debug_assert!(column_bits >= 8, "columns of {column_bits} bits");
     let mut first = 0;
     while first < columns.count {
         let count = columns.count.min(first + STRIP_COLUMNS as i64) - first;
-        // SAFETY: the caller's promise.
-        unsafe { transpose_strip::<K, W>(columns, first, count, out) };
+        let held = pack_strip::<K, W>(columns, first, count, out);
         first += count;
-        let bits = out.bits + count * column_bits;
-        out.target = out.target.wrapping_add((bits >> 3) as usize);
-        out.bits = bits & 7;
+        let bits = out.held_bits() + count * column_bits;
+        out.advance((bits >> 3) as usize);
+        out.hold(held, bits & 7);
     }
 }
 
-/// Copies a strip of columns. What is held after each but the last goes into the first byte of the next.
+/// Copies a strip of columns. What each but the last leaves in its last byte goes into the first byte of the next.
+/// Returns what the last one leaves.
 #[inline(always)]
-unsafe fn transpose_strip<const K: usize, const W: usize>(
+unsafe fn pack_strip<const K: usize, const W: usize>(
     columns: &Columns,
     first: i64,
     count: i64,
-    out: &mut Writer,
-) {
+    out: &Writer,
+) -> u64 {
     let size = 64 / K as i64;
     let mut strip = [[[0; W]; K]; LINE_BYTES / 8];
     let mut held = [0; STRIP_COLUMNS];
-    held[0] = out.held;
+    held[0] = out.held();
     let mut row = 0;
     while row < columns.rows {
         let end = columns.rows.min(row + (K * LINE_BYTES / 8) as i64);
         for (at, tile) in strip.iter_mut().enumerate().take(((end - row) as usize).div_ceil(K)) {
             let begin = row + (at * K) as i64;
-            // SAFETY: the caller's promise.
-            unsafe { columns.fill(tile, first, count, begin..end.min(begin + K as i64)) };
-            swap_parts::<K, W, 16>(tile);
-            swap_parts::<K, W, 8>(tile);
-            swap_parts::<K, W, 4>(tile);
-            swap_parts::<K, W, 2>(tile);
-            swap_parts::<K, W, 1>(tile);
+            columns.fill(tile, first, count, begin..end.min(begin + K as i64));
+            swap_halves::<K, W, 16>(tile);
+            swap_halves::<K, W, 8>(tile);
+            swap_halves::<K, W, 4>(tile);
+            swap_halves::<K, W, 2>(tile);
+            swap_halves::<K, W, 1>(tile);
         }
         let words = strip.as_ptr().cast::<u64>();
         for (column, held) in held.iter_mut().enumerate().take(count as usize) {
-            let to = out.bits + (column as i64 * columns.rows + row) * size;
-            let target = out.target.wrapping_add((to >> 3) as usize);
-            // SAFETY: as above; the words of a column are a tile apart.
-            unsafe {
-                let words = words.add(column % K * W + column / K);
-                *held =
-                    put::<{ STRIP_COLUMNS }>(words, target, (to & 7, (end - row) * size), *held);
-            }
+            let to = out.held_bits() + (column as i64 * columns.rows + row) * size;
+            let target = out.target().wrapping_add((to >> 3) as usize);
+            // The words of a column are a tile apart.
+            let words = words.add(column % K * W + column / K);
+            let bits = Bits { shift: to & 7, count: (end - row) * size, held: *held };
+            *held = write_column::<{ STRIP_COLUMNS }>(words, target, &bits);
         }
         row = end;
     }
-    let mut to = out.bits;
+    let mut to = out.held_bits();
     for held in held.iter().take(count as usize - 1) {
         to += columns.rows * size;
-        let target = out.target.wrapping_add((to >> 3) as usize);
-        // SAFETY: as above; the next column has begun that byte with bits of 0.
-        unsafe { target.write(target.read() | *held as u8) };
+        let target = out.target().wrapping_add((to >> 3) as usize);
+        // The next column has begun that byte with bits of 0.
+        target.write(target.read() | *held as u8);
     }
-    out.held = held.get(count as usize - 1).copied().unwrap_or(0);
+    held.get(count as usize - 1).copied().unwrap_or(0)
 }
 
-/// Writes some bits of a column, whose words are `APART` words apart, after the held ones. Returns what is held then.
+/// Bits to be written: where they begin in the first byte, how many they are, and the bits before them in that byte.
+struct Bits {
+    shift: i64,
+    count: i64,
+    held: u64,
+}
+
+/// Writes some bits of a column, whose words are `APART` words apart. Returns the bits of the last byte, if it is not
+/// whole: they are not written.
 #[inline(always)]
-unsafe fn put<const APART: usize>(
+unsafe fn write_column<const APART: usize>(
     mut words: *const u64,
     mut target: *mut u8,
-    (shift, bits): (i64, i64),
-    mut held: u64,
+    &Bits { shift, count, mut held }: &Bits,
 ) -> u64 {
-    let mut left = bits;
+    let mut left = count;
     while shift == 0 && left >= 64 {
-        // SAFETY: the caller's promise.
-        unsafe { target.cast::<[u8; 8]>().write_unaligned(words.read().to_le_bytes()) };
-        (target, words) = (target.wrapping_add(8), opaque(words.wrapping_add(APART)));
+        target.cast::<[u8; 8]>().write_unaligned(words.read().to_le_bytes());
+        target = target.wrapping_add(8);
+        words = opaque(words.wrapping_add(APART));
         left -= 64;
     }
     while left > 0 {
-        // SAFETY: the caller's promise.
-        unsafe {
-            let word = words.read();
-            let value = word << shift | held;
-            let bytes = (shift + left) >> 3;
-            if bytes < 8 {
-                write_bytes(target, value.to_le_bytes(), bytes as usize);
-                return value >> (8 * bytes);
-            }
-            target.cast::<[u8; 8]>().write_unaligned(value.to_le_bytes());
-            held = word >> 1 >> (63 - shift);
+        let word = words.read();
+        let value = word << shift | held;
+        let bytes = (shift + left) >> 3;
+        if bytes < 8 {
+            write_bytes(target, value.to_le_bytes(), bytes as usize);
+            return value >> (8 * bytes);
         }
+        target.cast::<[u8; 8]>().write_unaligned(value.to_le_bytes());
+        held = word >> 1 >> (63 - shift);
         target = target.wrapping_add(8);
         words = opaque(words.wrapping_add(APART));
         left -= 64;
@@ -132,7 +153,7 @@ unsafe fn put<const APART: usize>(
 }
 
 impl Columns {
-    /// Reads some rows of a strip; the others become zeros.
+    /// Reads some rows of a strip; the others become zeros. A row of a strip has no more than `W` words.
     #[inline(always)]
     unsafe fn fill<const K: usize, const W: usize>(
         &self,
@@ -150,14 +171,11 @@ impl Columns {
         let (read, rest) = tile.split_at_mut(K.min((rows.end - rows.start) as usize));
         rest.fill([0; W]);
         for words in read {
-            // SAFETY: the caller's promise; a row of a strip has no more than `W` words.
-            unsafe {
-                if is_readable {
-                    // Opaque, because compilers take gathers to be quicker than loads.
-                    *words = shifted(opaque(self.source.byte(begin)), begin & 7);
-                } else {
-                    self.source.push_words(words, begin, count * size, self.has_holes);
-                }
+            if is_readable {
+                // Opaque, because compilers take gathers to be quicker than loads.
+                *words = shifted(opaque(self.source.byte(begin)), begin & 7);
+            } else {
+                self.source.push_words(words, begin, count * size, self.has_holes);
             }
             begin = begin.wrapping_add(self.step);
         }
@@ -167,7 +185,7 @@ impl Columns {
 /// In each two rows that are `BY` apart, swaps the upper `BY` elements of every 2 × `BY` of the first with the lower
 /// ones of the second: after all powers of two, rows are columns.
 #[inline(always)]
-fn swap_parts<const K: usize, const W: usize, const BY: usize>(tile: &mut [[u64; W]; K]) {
+fn swap_halves<const K: usize, const W: usize, const BY: usize>(tile: &mut [[u64; W]; K]) {
     let bits = BY * 64 / K;
     if BY == K {
         return;

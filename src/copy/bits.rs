@@ -1,31 +1,35 @@
-//! Elements that share bytes. A piece is a nest of axes over runs: bits that are contiguous in the input and in the
-//! output. The output is one stream of bits, of which a call writes some whole bytes. (If all runs are whole bytes,
-//! `rows.rs` copies them as such.)
+//! Pieces of sub-byte elements, of 4 or 2 bits. A piece is a nest of axes over runs: bits that are contiguous in the
+//! input and in the output. The output is one stream of bits, of which a call writes some whole bytes. (If all runs are
+//! whole bytes, `rows.rs` moves them as such.)
 //!
-//! A row, which is all runs along the innermost axis, is copied by `bit_rows.rs`: long runs by chunks that are shifted
-//! into place, short ones by groups that are whole bytes, and single elements by loops over the bytes of the output. If
-//! the elements of the next axis lie side by side, `bit_columns.rs` transposes tiles.
+//! All runs along the innermost axis form a series, which `bit_runs.rs` packs: long runs by chunks that are shifted into
+//! place, short ones by groups that are whole bytes, and single elements by loops over the bytes of the output. If the
+//! elements of the next axis lie side by side, so that series are columns, `bit_columns.rs` transposes tiles of them.
 
 // Numbers of bits in a word and of bytes in memory fit into whatever they are cast to.
 #![allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)]
 
 use super::bit_columns::{Columns, LEAST_COLUMNS};
-use super::bit_rows::{pack, Row, Source, Writer};
+use super::bit_runs::{BitRuns, Source, Writer};
 use super::call::{Call, PAGE_BYTES};
+use super::kernels::Kernels;
 use super::nest::{Axis, Nest};
-use crate::math::{div, div_rem_signed};
+use crate::math::div_rem_signed;
 use crate::parts::{Part, Transfer};
 use core::ops::Range;
-use core::ptr::null;
 
-/// A piece as rows of runs.
+/// A piece as series of runs.
 struct Layout {
-    /// The axes outward of the row, which lead to its first run. Their steps are elements; those below are bits.
-    rows: Nest,
+    /// The axes outward of the innermost one, which lead to the first run of each series. Their distances are counted
+    /// in elements; those below, in bits.
+    outer: Nest,
+    /// From the first byte of the input to its first element.
+    bit_offset: i64,
     /// The extent of the innermost axis, bits from one run to the next, and bits of each.
     extent: i64,
     step: i64,
     run: i64,
+    /// Bits of an element.
     size: i64,
     /// Bits of the piece.
     total: i64,
@@ -34,87 +38,128 @@ struct Layout {
 impl Layout {
     fn new(transfer: &Transfer<'_>, part: &Part) -> Self {
         let size = i64::from(transfer.geometry.dtype.bits());
-        let mut rows = Nest::NONE;
-        let source = null::<u8>().wrapping_add(div(transfer.bit_offset as usize, size as usize));
-        rows.make(&Transfer { source, ..*transfer }, part, None);
-        let (total, run) = (rows.bytes() as i64 * size, rows.unit as i64 * size);
-        let row = if rows.axes().is_empty() { Axis::ONE } else { rows.pop() };
-        let (extent, step) = (row.extent as i64, (row.from as i64).wrapping_mul(size));
-        Self { rows, extent, step, run, size, total }
+        let mut outer = Nest::in_elements(transfer, part);
+        let total = outer.total() as i64 * size;
+        let run = outer.unit as i64 * size;
+        let inner = outer.pop().unwrap_or(Axis::ONE);
+        Self {
+            outer,
+            bit_offset: transfer.bit_offset.into(),
+            extent: inner.extent as i64,
+            step: (inner.from as i64).wrapping_mul(size),
+            run,
+            size,
+            total,
+        }
     }
 
-    /// Returns the columns that begin with row `index` of the output, in up to `bits` bits, if they are worth
+    /// Returns the bits of a series.
+    fn series_bits(&self) -> i64 {
+        self.extent * self.run
+    }
+
+    /// Returns the columns that begin with series `index` of the output, and have up to `bits` bits, if they are worth
     /// transposing.
-    fn columns(
-        &self,
-        source: Source,
-        has_holes: bool,
-        (index, bits): (i64, i64),
-    ) -> Option<Columns> {
-        let column = self.rows.axes().last()?;
-        let row_bits = self.extent * self.size;
-        if self.run != self.size || column.from != 1 || row_bits < 8 {
+    fn columns(&self, source: Source, call: &Call, index: i64, bits: i64) -> Option<Columns> {
+        let column = self.outer.axes().last()?;
+        if self.run != self.size || column.from != 1 || self.series_bits() < 8 {
             return None;
         }
         let left = column.extent as i64 - div_rem_signed(index, column.extent as i64).1;
-        let count = left.min(div_rem_signed(bits, row_bits).0);
-        let (begin, step) = (self.row_begin(index), self.step);
-        let columns = Columns { source, begin, step, rows: self.extent, count, has_holes };
-        (columns.count >= LEAST_COLUMNS).then_some(columns)
+        let count = left.min(div_rem_signed(bits, self.series_bits()).0);
+        (count >= LEAST_COLUMNS).then(|| Columns {
+            source,
+            begin: self.begin_of(index),
+            step: self.step,
+            rows: self.extent,
+            count,
+            has_holes: call.has_holes,
+        })
     }
 
-    /// Returns a row, and what may be read of it: everything between runs that are less than a page apart.
-    fn row(&self, mut source: Source, has_holes: bool, index: i64) -> Row {
-        let &Self { extent, step, run, size, .. } = self;
-        let begin = self.row_begin(index);
-        let last = begin.wrapping_add(step.wrapping_mul(extent - 1));
-        if has_holes {
-            source.readable = source.byte(begin.max(last) + run + 7) as usize;
+    /// Returns a series, and what may be read of it: everything between runs that are less than a page apart.
+    fn series(&self, mut source: Source, call: &Call, index: i64) -> BitRuns {
+        let begin = self.begin_of(index);
+        let last = begin.wrapping_add(self.step.wrapping_mul(self.extent - 1));
+        if call.has_holes {
+            source.readable = source.byte(begin.max(last) + self.run + 7) as usize;
         }
-        let are_far = has_holes && step.unsigned_abs() >= 8 * PAGE_BYTES as u64;
-        Row { source, begin, step, run, size, are_far }
+        BitRuns {
+            source,
+            begin,
+            step: self.step,
+            bits: self.run,
+            size: self.size,
+            are_far: call.has_holes && self.step.unsigned_abs() >= 8 * PAGE_BYTES as u64,
+        }
     }
 
-    /// Returns the bits from the source to the first run of a row.
-    fn row_begin(&self, row: i64) -> i64 {
-        let element = self.rows.source_at(row as usize) as isize;
-        (element as i64).wrapping_mul(self.size)
+    /// Returns the bits from the first byte of the input to the first run of a series.
+    fn begin_of(&self, series: i64) -> i64 {
+        let element = self.outer.input_at(series as usize) as i64;
+        element.wrapping_mul(self.size).wrapping_add(self.bit_offset)
     }
 }
 
-/// Copies the bytes `bytes` of a piece, counted as if it were packed.
+/// Packs the bytes `bytes` of a piece, counted as if it were packed.
 ///
 /// # Safety
 /// The elements in them must be readable, and the bytes writable.
-#[inline(never)] // for its stack
-pub(super) unsafe fn copy(transfer: &Transfer<'_>, part: &Part, call: &Call, bytes: Range<usize>) {
+pub(super) unsafe fn pack_piece(
+    transfer: &Transfer<'_>,
+    part: &Part,
+    call: &Call,
+    bytes: Range<usize>,
+) {
     let layout = Layout::new(transfer, part);
-    let row_bits = layout.extent * layout.run;
-    let (target, end) =
-        (part.target.wrapping_add(bytes.start), part.target.wrapping_add(bytes.end));
-    let mut out = Writer { target, end, held: 0, bits: 0 };
+    let series_bits = layout.series_bits();
+    let kernels = call.machine.kernels;
+    let target = |at: usize| part.target.wrapping_add(at);
+    let mut out = Writer::new(target(bytes.start), target(bytes.end));
     let source = Source { bytes: transfer.source, readable: call.readable_end as usize };
     let (mut bit, end) = (8 * bytes.start as i64, layout.total.min(8 * bytes.end as i64));
     while bit < end {
-        let (index, within) = div_rem_signed(bit, row_bits);
-        let columns = layout.columns(source, call.has_holes, (index, end - bit));
-        // SAFETY: the caller's promise.
+        let (index, within) = div_rem_signed(bit, series_bits);
+        let columns =
+            if within == 0 { layout.columns(source, call, index, end - bit) } else { None };
+        // SAFETY: these bits are in the bytes that the caller speaks of, and `layout` says what may be read.
         bit += unsafe {
-            if let Some(columns) = columns.filter(|_| within == 0) {
-                let [of_4, of_2] = call.machine.kernels.transpose_bits;
-                (if layout.size == 4 { of_4 } else { of_2 })(&columns, &mut out);
-                columns.count * row_bits
+            if let Some(columns) = columns {
+                (kernels.of_bits(layout.size).pack_columns)(&columns, &mut out);
+                columns.count * series_bits
             } else {
-                let bits = within..row_bits.min(within + end - bit);
-                let row = layout.row(source, call.has_holes, index);
-                let count = bits.end - bits.start;
-                pack(&row, call.machine.kernels, &mut out, bits);
-                count
+                let range = within..series_bits.min(within + end - bit);
+                let series = layout.series(source, call, index);
+                pack_series(&series, kernels, &mut out, range.clone());
+                range.end - range.start
             }
         };
     }
-    // SAFETY: as above.
+    // SAFETY: the last byte is one of the bytes.
     unsafe { out.finish() };
+}
+
+/// Packs some bits of a series, counted as if it were packed: single elements by whole bytes of the output, if there
+/// are any.
+///
+/// # Safety
+/// As for [`BitRuns::pack_runs`].
+unsafe fn pack_series(series: &BitRuns, kernels: &Kernels, out: &mut Writer, range: Range<i64>) {
+    let mut start = range.start;
+    let head = -out.held_bits() & 7;
+    // SAFETY: these are some of the bits; and single elements are packed into whole bytes for which there is room.
+    unsafe {
+        if series.bits == series.size && range.end - start >= head + 8 {
+            (kernels.pack_runs)(series, out, start..start + head);
+            start += head;
+            let bytes = (range.end - start) >> 3;
+            let pack_elements = kernels.of_bits(series.size).pack_elements;
+            pack_elements(series, out.target(), start, bytes as usize);
+            out.advance(bytes as usize);
+            start += 8 * bytes;
+        }
+        (kernels.pack_runs)(series, out, start..range.end);
+    }
 }
 
 #[cfg(all(test, unix))]
@@ -125,7 +170,7 @@ mod tests {
     use super::super::level;
     use super::super::machine::{levels, Machine};
     use super::super::testing::transfer;
-    use super::{copy, Part, Transfer};
+    use super::{pack_piece, Part, Transfer};
     use crate::dtype::DType;
     use proptest::collection::vec;
     use proptest::prelude::*;
@@ -205,6 +250,7 @@ mod tests {
         let transfer = Transfer {
             strides: Some(&strides),
             bit_offset: u32::try_from(first % 8).unwrap(),
+            bytes: total,
             ..transfer(case.dtype, &shape, case.split, place.wrapping_add(first / 8))
         };
         let mut call = Call::new(Machine::here(), &transfer, None);
@@ -219,7 +265,7 @@ mod tests {
                 target.write_bytes(0xEE, total);
                 let part = Part { index: 0, offset: case.offset, len: case.len, target };
                 for at in [2, 1, 0] {
-                    copy(&transfer, &part, &call, cuts[at]..cuts[at + 1]);
+                    pack_piece(&transfer, &part, &call, cuts[at]..cuts[at + 1]);
                     let done = std::slice::from_raw_parts(target, total);
                     assert!(
                         done[cuts[at]..] == expected[cuts[at]..],

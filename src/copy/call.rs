@@ -1,9 +1,15 @@
-//! What is decided once per call, and how runs are then moved, through the caches or past them.
+//! What is decided once per call: the machine, whether outputs are streamed, and what may be read; and what each task
+//! works with.
 
-use super::machine::{Machine, LEAST_PAST_BYTES, LEAST_STREAMED_BYTES};
+use super::ahead::PrefetchRows;
+use super::kernels::Kernels;
+use super::machine::Machine;
+use super::machine_constants::LEAST_STREAMED_CALL_BYTES;
 use super::parallel::{Executor, Streaming};
+use super::program::ProgramSlot;
 use super::runs::Runs;
 use super::stage::Stages;
+use super::tile::Block;
 use super::vector::LINE_BYTES;
 use crate::math::{div, div_ceil, isize_of};
 use crate::parts::Transfer;
@@ -16,8 +22,8 @@ pub(super) const PAGE_BYTES: usize = 4096;
 #[derive(Clone, Copy)]
 pub(super) struct Call {
     pub machine: Machine,
-    /// Whether outputs are written past the caches.
-    pub past: bool,
+    /// Whether outputs are streamed.
+    pub streams: bool,
     /// The end of the input. All of it may be read, unless there are pages between its elements.
     pub readable_end: *const u8,
     pub has_holes: bool,
@@ -29,17 +35,22 @@ impl Call {
         transfer: &Transfer<'_>,
         executor: Option<&dyn Executor>,
     ) -> Self {
+        debug_assert!(transfer.bytes > 0, "a call that copies nothing");
         let geometry = &transfer.geometry;
-        let bits = i64::from(geometry.dtype.bits());
-        let strides = transfer.strides.map(|strides| {
-            let reach = shape::reach(geometry.shape.iter().copied().zip(strides.iter().copied()));
-            reach.map_or(1, |(_, high)| high + 1)
-        });
-        let last =
-            (strides.unwrap_or(geometry.elements) * bits + i64::from(transfer.bit_offset) + 7) >> 3;
-        let readable_end = transfer.source.wrapping_offset(last as isize);
-        let past = is_past(&machine, transfer, executor);
-        Self { machine, past, readable_end, has_holes: has_holes(transfer) }
+        let elements = match transfer.strides {
+            None => geometry.elements,
+            Some(strides) => {
+                let dims = geometry.shape.iter().copied().zip(strides.iter().copied());
+                shape::reach(dims).map_or(1, |(_, high)| high + 1)
+            }
+        };
+        let bits = elements * i64::from(geometry.dtype.bits()) + i64::from(transfer.bit_offset);
+        Self {
+            machine,
+            streams: is_streamed(&machine, transfer, executor),
+            readable_end: transfer.source.wrapping_offset(isize_of((bits + 7) >> 3)),
+            has_holes: has_holes(transfer),
+        }
     }
 
     /// Returns the end of what may be read for `rows` rows of `bytes` bytes each, `from` bytes apart. Where pages may
@@ -66,90 +77,70 @@ impl Call {
         self.has_holes && step.unsigned_abs() >= PAGE_BYTES
     }
 
-    /// Copies runs at equal distances.
-    ///
-    /// # Safety
-    /// The runs must be readable and writable, and the source readable up to `readable_end`.
-    #[inline]
-    pub(super) unsafe fn copy_runs(&self, runs: &Runs, stages: &mut Stages, next: *const u8) {
-        // SAFETY: the caller's promise.
-        unsafe {
-            if self.past {
-                self.send_runs(runs, stages, next);
-            } else {
-                (self.machine.kernels.copy_runs)(runs);
-            }
-        }
+    /// Returns the kernel that prefetches rows, if outputs are streamed.
+    pub(super) fn prefetch(&self) -> Option<PrefetchRows> {
+        self.streams.then_some(self.machine.kernels.prefetch)
     }
 
-    /// Copies runs past the caches, where that is worth it.
-    #[inline(never)]
-    unsafe fn send_runs(&self, runs: &Runs, stages: &mut Stages, next: *const u8) {
-        let &Runs { run, count, outer, .. } = runs;
-        let kernels = self.machine.kernels;
-        // SAFETY: the caller's promise.
-        unsafe {
-            let places = runs.target as usize | runs.to.unsigned_abs() | outer.to.unsigned_abs();
-            let are_lines = (run | places).is_multiple_of(LINE_BYTES);
-            let is_streamed = run >= LEAST_STREAMED_BYTES || are_lines;
-            if !is_streamed && runs.to != run.cast_signed() {
-                return (kernels.copy_runs)(runs);
-            }
-            let room = if is_streamed { 0 } else { stages.divide(1, kernels) };
-            // Steps that are short and continue each other share a stage.
-            let is_joined = outer.extent > 1 && outer.to == (run * count).cast_signed();
-            let together = if is_joined { div(room, run * count).max(1) } else { 1 };
-            let most = if together > 1 { count } else { div(room, run).max(1) };
-            let mut done = 0;
-            while done < outer.extent {
-                let some = runs.steps(done, together.min(outer.extent - done));
-                done += together;
-                let next = if done < outer.extent { runs.steps(done, 1).source } else { next };
-                if is_streamed {
-                    (kernels.stream_runs)(&some, next);
-                } else {
-                    self.stage_runs(&some, most, stages, next);
-                }
-            }
-        }
-    }
-
-    /// Copies runs that follow each other in the target by way of a stage, at most so many of each step at a time.
-    unsafe fn stage_runs(&self, runs: &Runs, most: usize, stages: &mut Stages, next: *const u8) {
-        let (mut done, mut next, kernels) = (0, next, self.machine.kernels);
-        while done < runs.count {
-            let count = most.min(runs.count - done);
-            let bytes = runs.run * count * runs.outer.extent;
-            // SAFETY: the caller's promise.
-            unsafe {
-                let part = runs.skip(done);
-                let target = stages.room(0, part.target, kernels);
-                (kernels.copy_runs)(&Runs { target, count, ..part });
-                stages.push(0, bytes, next, kernels);
-            }
-            next = next.wrapping_add(bytes);
-            done += count;
-        }
-    }
-
-    /// Fences the stores past the caches; must follow the last one.
+    /// Fences what has been streamed; must follow the last stream.
     pub(super) fn finish(&self) {
-        if self.past {
+        if self.streams {
             (self.machine.kernels.fence)();
         }
     }
 }
 
-/// Returns how many units come before the first that begins a line, if they lie side by side from an address on; `None`
-/// if no unit does. Modulo a line, the odd part of a unit's bytes has an inverse.
-pub(super) fn units_to_line(address: usize, unit: usize) -> Option<usize> {
-    let (over, twos) = (address.wrapping_neg() % LINE_BYTES, unit.trailing_zeros().min(6));
-    let odd = unit >> twos;
-    let inverse = (0..2).fold(odd, |inverse, _| {
-        inverse.wrapping_mul(2usize.wrapping_sub(odd.wrapping_mul(inverse)))
-    });
-    let units = (over >> twos).wrapping_mul(inverse) % (LINE_BYTES >> twos);
-    over.is_multiple_of(1 << twos).then_some(units)
+/// What is too large to be made for each range that a task takes. It is lent down, so a program that was made for one
+/// range serves the next, and what one range has left in a stage waits for the next.
+pub(super) struct Scratch<'a> {
+    pub slot: &'a mut ProgramSlot,
+    pub stages: &'a mut Stages,
+}
+
+impl Scratch<'_> {
+    /// Lends a scratch, which lives on the stack, to all that a task does. Then stores what is held back, and fences what
+    /// has been streamed.
+    ///
+    /// # Safety
+    /// The targets of the task must still be writable when it has been done.
+    #[inline(always)] // in each task that needs one
+    pub(super) unsafe fn lend(call: &Call, task: impl FnOnce(&mut Scratch<'_>)) {
+        let kernels = call.machine.kernels;
+        let mut slot = ProgramSlot::new(kernels.registers.bytes);
+        let mut stages = Stages::new(kernels);
+        task(&mut Scratch { slot: &mut slot, stages: &mut stages });
+        // SAFETY: as the caller says.
+        unsafe { stages.finish() };
+        call.finish();
+    }
+}
+
+/// Transposes a block: lines are streamed, if that is wanted and all targets begin lines, and have two of them. What is
+/// too little for tiles is copied unit by unit.
+///
+/// # Safety
+/// The units must be readable and writable, and everything from the lowest row on to `readable_end` readable. If lines
+/// are streamed, a fence must follow.
+pub(super) unsafe fn deliver_block(kernels: &Kernels, block: &Block<'_>, streams: bool) {
+    let mut rest = *block;
+    // SAFETY: rows that are done are passed over, and the caller says what may be read.
+    unsafe {
+        if let Some(tiles) = kernels.tiles.get(block.unit.trailing_zeros() as usize) {
+            if streams && block.rows * block.unit >= 2 * LINE_BYTES && block.begins_lines() {
+                rest = rest.skip((tiles.stream_lines)(&rest));
+            }
+            rest = rest.skip((tiles.transpose)(&rest));
+        }
+        let Block { unit, from, rows: count, .. } = rest;
+        if count == 0 {
+            return;
+        }
+        for (column, target) in rest.targets.iter().enumerate() {
+            let source = rest.source.wrapping_add(column * unit);
+            let one = Runs::one(source, target.wrapping_add(rest.at), unit);
+            (kernels.copy_runs)(&Runs { count, from, to: unit.cast_signed(), ..one });
+        }
+    }
 }
 
 /// Returns whether there may be pages between elements of the input. There are none if, in order of stride, each axis
@@ -177,15 +168,20 @@ fn has_holes(transfer: &Transfer<'_>) -> bool {
     }
 }
 
-/// Returns whether a copy goes past the caches: it does if they cannot hold both what is read and what is written.
-fn is_past(machine: &Machine, transfer: &Transfer<'_>, executor: Option<&dyn Executor>) -> bool {
+/// Returns whether outputs are streamed: they are if the caches cannot hold both what is read and what is written.
+fn is_streamed(
+    machine: &Machine,
+    transfer: &Transfer<'_>,
+    executor: Option<&dyn Executor>,
+) -> bool {
     let cached = match executor.map_or(Streaming::Auto, Executor::streaming) {
         Streaming::Auto => machine.cached_bytes,
         Streaming::OutputsReadNext => machine.cached_bytes.saturating_mul(2),
         Streaming::Never => return false,
     };
     let moved = transfer.bytes.saturating_add(bytes_read(transfer));
-    moved > machine.threshold(cached) && transfer.bytes > machine.threshold(LEAST_PAST_BYTES)
+    moved > machine.threshold(cached)
+        && transfer.bytes > machine.threshold(LEAST_STREAMED_CALL_BYTES)
 }
 
 /// Returns the bytes of input that are fetched: repeated ones count once, and elements that are apart cost whole lines.

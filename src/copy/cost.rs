@@ -1,11 +1,14 @@
 //! What each method of moving units costs, and so the choice of one. Costs count what is issued for a line of output.
 
 use super::call::Call;
-use super::machine::{CYCLE, LEAST_PROGRAM_UNITS, LONGEST_UNIT_BYTES, RUN_COST, STAGE_COST};
-use super::program::{Group, Program};
+use super::machine_constants::{
+    CYCLE, LEAST_PROGRAM_UNITS, LONGEST_UNIT_BYTES, RUN_COST, STAGE_COST,
+};
+use super::program::{Pattern, Program, ProgramSlot};
 use super::tile::units_of_lane;
 use super::vector::{LANE_BYTES, LINE_BYTES};
 use crate::math::div;
+use crate::text::Text;
 
 /// How units are moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,16 +16,26 @@ pub(super) enum Method {
     /// One by one.
     Runs,
     /// By a program.
-    Shuffle,
+    Program,
     /// By tiles that are transposed.
     Transpose,
+}
+
+impl Method {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Runs => "runs",
+            Self::Program => "shuffle",
+            Self::Transpose => "transpose",
+        }
+    }
 }
 
 /// What each method costs for some units; `None` if it cannot move them, or was not worth considering.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Costs {
     pub runs: usize,
-    pub shuffle: Option<usize>,
+    pub program: Option<usize>,
     pub transpose: Option<usize>,
 }
 
@@ -30,8 +43,8 @@ impl Costs {
     /// Returns the cheapest method.
     pub(super) fn best(&self) -> Method {
         let without_program = self.without_program();
-        if self.shuffle.is_some_and(|shuffle| shuffle < without_program) {
-            Method::Shuffle
+        if self.program.is_some_and(|cost| cost < without_program) {
+            Method::Program
         } else if without_program < self.runs {
             Method::Transpose
         } else {
@@ -39,9 +52,25 @@ impl Costs {
         }
     }
 
-    /// Returns the cost of the cheapest method but a program, which must cost less than that.
+    /// Returns the cost of the cheapest method that is not a program. A program must cost less.
     pub(super) fn without_program(&self) -> usize {
         self.transpose.unwrap_or(usize::MAX).min(self.runs)
+    }
+
+    /// Writes the chosen method and the costs of all, in cycles for 64 bytes of output.
+    pub(super) fn describe(&self, text: &mut Text<'_>) {
+        text.text(": ").text(self.best().name()).text(" (cycles a line:");
+        let all = [
+            (Method::Runs, Some(self.runs)),
+            (Method::Program, self.program),
+            (Method::Transpose, self.transpose),
+        ];
+        for (method, cost) in all {
+            if let Some(cost) = cost {
+                text.text(" ").text(method.name()).text(" ").number(cost / CYCLE);
+            }
+        }
+        text.text(")");
     }
 }
 
@@ -50,54 +79,54 @@ pub(super) fn is_short(unit: usize) -> bool {
     unit < LONGEST_UNIT_BYTES
 }
 
-/// Returns the cost of moving units one by one. Past the caches, contiguous ones are joined in a stage.
+/// Returns the cost of moving units one by one. If they are streamed, contiguous ones are joined in a
+/// stage.
 pub(super) fn of_runs(call: &Call, unit: usize, are_packed: bool) -> usize {
-    let stage = if call.past && are_packed { STAGE_COST } else { 0 };
+    let stage = if call.streams && are_packed { STAGE_COST } else { 0 };
     stage + div(LINE_BYTES * RUN_COST * unit.div_ceil(32), unit)
 }
 
-/// Makes a program and returns its cost; `None` if there is none that costs less than the limit, or if units are too few
-/// or too long for one.
+/// Makes a program and returns its cost; `None` if none costs less than the limit, or if the groups of each piece, of
+/// which there are `count`, are too few or their units too long for one.
 pub(super) fn make_program(
     call: &Call,
-    program: &mut Program,
-    group: Group,
-    (pieces, apart): (usize, isize),
+    slot: &mut ProgramSlot,
+    pattern: Pattern,
     count: usize,
     limit: usize,
 ) -> Option<usize> {
+    let group = pattern.group;
     let units = count.saturating_mul(group.units);
-    if !is_short(group.unit) || units < call.machine.threshold(LEAST_PROGRAM_UNITS) {
-        return None;
-    }
+    let are_few = units < call.machine.threshold(LEAST_PROGRAM_UNITS);
     // Windows reach beyond units, and there may be a page between those of a group.
-    if call.is_far(group.apart) {
+    if !is_short(group.unit) || are_few || call.is_far(group.apart) {
         return None;
     }
-    let is_known = program.groups > 0
-        && program.group == group
-        && (pieces, apart) == (program.requested, program.apart);
-    let (past, kernels) = (call.past, call.machine.kernels);
-    let is_made = is_known || program.make(group, (pieces, apart), kernels, (past, limit));
-    let cost = of_program(call, program);
-    if !is_made || cost >= limit {
-        program.groups = 0;
+    let is_known = slot.get().is_some_and(|program| *program.pattern() == pattern);
+    let program = if is_known {
+        slot.get()
+    } else {
+        slot.make(pattern, &call.machine.kernels.registers, call.streams, limit)
+    };
+    let cost = program.map(|program| of_program(call, program));
+    if cost.is_none_or(|cost| cost >= limit) {
+        slot.clear();
         return None;
     }
-    Some(cost)
+    cost
 }
 
 /// Returns the cost of a program that has been made.
 pub(super) fn of_program(call: &Call, program: &Program) -> usize {
-    let stage = if call.past && !program.makes_lines() { STAGE_COST } else { 0 };
-    stage + program.cost
+    let stage = if call.streams && !program.makes_lines() { STAGE_COST } else { 0 };
+    stage + program.cost()
 }
 
 /// Returns the cost of transposing tiles; `None` if no tile has such units, or there are too few rows or columns.
 pub(super) fn of_transpose(call: &Call, unit: usize, columns: usize, rows: usize) -> Option<usize> {
-    let register = call.machine.kernels.register;
-    let of_lane = units_of_lane(unit).filter(|_| register.window > 0)?;
-    if rows < of_lane || 2 * columns < of_lane || columns < 2 {
+    let register = &call.machine.kernels.registers.bytes;
+    let of_lane = units_of_lane(unit)?;
+    if register.window == 0 || rows < of_lane || 2 * columns < of_lane || columns < 2 {
         return None;
     }
     let lanes = if rows * unit >= register.bytes { register.bytes / LANE_BYTES } else { 1 };

@@ -4,13 +4,13 @@
 //! other CPUs. A level counts only if the operating system saves its registers when it switches threads, which XGETBV
 //! tells: a CPU may have AVX-512 without the kernel knowing about it.
 
-use super::level::Level;
-use super::machine::Vendor;
+use super::kernels::Level;
 
 /// A CPU, as far as it matters here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Cpu {
-    pub vendor: Vendor,
+    /// The name of its maker, as CPUID spells it; zeros if there is none.
+    pub vendor: [u8; 12],
     pub family: u32,
     /// The highest level that the CPU and the operating system have.
     pub level: Level,
@@ -22,13 +22,8 @@ pub(super) struct Cpu {
 impl Cpu {
     /// A CPU that says nothing about itself.
     #[cfg_attr(target_arch = "x86_64", allow(dead_code))]
-    const UNKNOWN: Self = Self {
-        vendor: Vendor::Other,
-        family: u32::MIN,
-        level: Level::Portable,
-        second: 0,
-        third: 0,
-    };
+    const UNKNOWN: Self =
+        Self { vendor: [0; 12], family: u32::MIN, level: Level::Portable, second: 0, third: 0 };
 
     /// Returns this CPU. Under a hypervisor, that takes microseconds.
     #[cfg(target_arch = "x86_64")]
@@ -57,7 +52,7 @@ mod x86_64 {
     // `__cpuid` is safe in newer compilers.
     #![allow(unused_unsafe)]
 
-    use super::{Cpu, Level, Vendor};
+    use super::{Cpu, Level};
     use core::arch::x86_64::{__cpuid_count, _xgetbv, CpuidResult};
 
     /// Returns the words EAX, EBX, ECX and EDX of a leaf and its part.
@@ -87,7 +82,10 @@ mod x86_64 {
             xgetbv: impl Fn() -> u64,
         ) -> Self {
             let [highest, b, c, d] = cpuid(0, 0);
-            let vendor = Vendor::named([b, d, c]);
+            let mut vendor = [0; 12];
+            for (slot, word) in vendor.as_chunks_mut::<4>().0.iter_mut().zip([b, d, c]) {
+                *slot = word.to_le_bytes();
+            }
             let [signature, _, one, _] = cpuid(1, 0);
             let family = match signature >> 8 & 15 {
                 15 => 15 + (signature >> 20 & 255),

@@ -3,84 +3,29 @@
 //! A CPU's features and caches decide; a model has a row only where that is not enough. `make tune` measures one.
 
 use super::cpu::Cpu;
-use super::level::{kernels_of, Kernels, Level};
+use super::kernels::{Kernels, Level};
+use super::level::kernels_of;
+use super::machine_constants::{LEAST_STREAMED_CALL_BYTES, SMALL_BYTES};
 #[cfg(any(test, libsplit_test_switch))]
 use core::ffi::CStr;
 use core::ptr::from_ref;
-use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering::Relaxed};
-
-/// Tasks, and the ranges that they take, have at least this much: less is not worth handing to another thread.
-pub(super) const TASK_BYTES: usize = 256 << 10;
-/// The number of tasks if the caller leaves it to the library.
-pub(super) const DEFAULT_TASKS: usize = 16;
-/// A task that has less of each piece spends its time on setting pieces up.
-pub(super) const TASK_PIECE_BYTES: usize = 2 << 10;
-/// Passing over a piece takes as long as copying this much.
-pub(super) const WALK_BYTES: usize = 64;
-/// Fewer rows than this are divided among threads anywhere, more of them only between rows.
-pub(super) const MANY_ROWS: usize = 64;
-
-/// Up to this many bytes of few packed rows are copied run by run, with no further decisions.
-pub(super) const SMALL_BYTES: usize = 128 << 10;
-/// Up to this many bytes of output stay in the caches, however small these say they are.
-pub(super) const LEAST_PAST_BYTES: usize = 1 << 20;
-/// The prefetch distance of what is sent past the caches.
-pub(super) const PREFETCH_BYTES: usize = 2 << 10;
-/// How many runs are interleaved on their way past the caches, and bytes of each: as many places as CPUs prefetch from.
-pub(super) const INTERLEAVED_RUNS: usize = 16;
-pub(super) const INTERLEAVED_BYTES: usize = 256;
-/// Shorter runs that follow each other in the output are joined in a stage before they are sent past the caches.
-pub(super) const LEAST_STREAMED_BYTES: usize = 128;
-
-/// Bytes of input in a block of rows, so that pieces that share lines find them in the first-level cache.
-pub(super) const BLOCK_BYTES: usize = 16 << 10;
-/// The same if runs are longer than [`LONG_RUN_BYTES`]: such runs share few lines.
-pub(super) const LONG_BLOCK_BYTES: usize = 256 << 10;
-pub(super) const LONG_RUN_BYTES: usize = 1 << 10;
-/// Bytes of each column that are transposed in a block: several whole lines.
-pub(super) const COLUMN_BYTES: usize = 1024;
-/// A round has at least half of this for each piece, if pieces may share lines.
-pub(super) const LEAST_ROUND_BYTES: usize = 32 << 10;
-
-/// Fewer units are not worth the tables of a program, which take about as many cycles to make.
-pub(super) const LEAST_PROGRAM_UNITS: usize = 1 << 10;
-/// Units of this size and longer are copied as runs.
-pub(super) const LONGEST_UNIT_BYTES: usize = 128;
-
-/// How many turns of a program a set runs before the next one does: indices stay, and lines are read nearly in order.
-pub(super) const TURNS_OF_SET: usize = 4;
-
-/// Costs are in sixteenths of a cycle for a line of output.
-pub(super) const CYCLE: usize = 16;
-/// Starting on some units.
-pub(super) const CALL_COST: usize = 20 * CYCLE;
-/// A load and a store of a run shorter than a line.
-pub(super) const RUN_COST: usize = 26;
-/// A load of a window, which may lie across two lines; and a pick from it.
-pub(super) const LOAD_COST: usize = 26;
-pub(super) const PICK_COST: usize = 16;
-/// A program that costs no more for a line is not compared with others.
-pub(super) const CHEAP_LINE: usize = 96;
-/// A store of a register.
-pub(super) const STORE_COST: usize = 16;
-/// The detour by way of a stage, for a line that is not made whole.
-pub(super) const STAGE_COST: usize = 128;
+use core::sync::atomic::{
+    AtomicPtr, AtomicUsize,
+    Ordering::{Acquire, Relaxed, Release},
+};
 
 /// The maker of a CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
-pub(super) enum Vendor {
+enum Vendor {
     Amd,
     Intel,
     Other,
 }
 
 impl Vendor {
-    /// Returns the vendor whose name these words spell, four letters each.
-    #[cfg(target_arch = "x86_64")]
-    pub(super) fn named(words: [u32; 3]) -> Self {
-        let [a, b, c] = words.map(u32::to_le_bytes);
-        match [a, b, c].as_flattened() {
+    /// Returns the vendor with this name.
+    fn named(name: &[u8; 12]) -> Self {
+        match name {
             b"GenuineIntel" => Self::Intel,
             b"AuthenticAMD" | b"HygonGenuine" => Self::Amd,
             _ => Self::Other,
@@ -104,7 +49,9 @@ pub(super) struct Model {
 impl Model {
     const fn new(
         name: &'static str,
-        (vendor, family, level): (Vendor, u32, Level),
+        vendor: Vendor,
+        family: u32,
+        level: Level,
         third_eighths: usize,
         second_eighths: usize,
     ) -> Self {
@@ -114,12 +61,12 @@ impl Model {
 
 /// The last row is for any other machine.
 pub(super) static MODELS: [Model; 5] = [
-    Model::new("zen3", (Vendor::Amd, 0x19, Level::Avx2), 4, 1024),
-    Model::new("zen4", (Vendor::Amd, 0x19, Level::Avx512), 6, 1024),
-    Model::new("zen5", (Vendor::Amd, 0x1A, Level::Avx512), 8, 1024),
+    Model::new("zen3", Vendor::Amd, 0x19, Level::Avx2, 4, 1024),
+    Model::new("zen4", Vendor::Amd, 0x19, Level::Avx512, 6, 1024),
+    Model::new("zen5", Vendor::Amd, 0x1A, Level::Avx512, 8, 1024),
     // The shared cache of Xeons is a mesh of many slices, and no quicker to write to than memory.
-    Model::new("xeon", (Vendor::Intel, 6, Level::Avx512), 4, 32),
-    Model::new("other", (Vendor::Other, 0, Level::Portable), 4, 256),
+    Model::new("xeon", Vendor::Intel, 6, Level::Avx512, 4, 32),
+    Model::new("other", Vendor::Other, 0, Level::Portable, 4, 256),
 ];
 
 /// The names of the rows, separated by spaces.
@@ -134,7 +81,7 @@ const MOST_THIRD_BYTES: usize = 64 << 20;
 /// Returns the bytes of the second-level and the third-level cache that are assumed, given what the machine says.
 fn believed(second: usize, third: usize) -> [usize; 2] {
     let third = if third == 0 { UNKNOWN_THIRD_BYTES } else { third.min(MOST_THIRD_BYTES) };
-    [if second == 0 { LEAST_PAST_BYTES / 2 } else { second }, third]
+    [if second == 0 { LEAST_STREAMED_CALL_BYTES / 2 } else { second }, third]
 }
 
 /// How many powers of two tests lower thresholds by.
@@ -164,6 +111,8 @@ pub(super) struct Machine {
     shrunk: usize,
 }
 
+// What has been found about this machine. The kernels are stored last and loaded first, so whoever finds kernels finds
+// everything that belongs to them.
 static KERNELS: AtomicPtr<Kernels> = AtomicPtr::new(core::ptr::null_mut());
 static MODEL: AtomicUsize = AtomicUsize::new(0);
 static CACHED: AtomicUsize = AtomicUsize::new(0);
@@ -171,8 +120,9 @@ static SECOND: AtomicUsize = AtomicUsize::new(0);
 
 impl Machine {
     fn of(cpu: &Cpu) -> (Self, usize) {
+        let vendor = Vendor::named(&cpu.vendor);
         let is = |model: &Model| {
-            model.vendor == cpu.vendor && model.family == cpu.family && model.level == cpu.level
+            model.vendor == vendor && model.family == cpu.family && model.level == cpu.level
         };
         let number = MODELS.iter().position(is).unwrap_or(MODELS.len() - 1);
         (Self::with(cpu.level, number, cpu.second, cpu.third), number)
@@ -195,7 +145,7 @@ impl Machine {
     /// Returns the machine that this runs on.
     #[inline]
     pub(super) fn here() -> Self {
-        let kernels = KERNELS.load(Relaxed);
+        let kernels = KERNELS.load(Acquire);
         // SAFETY: NULL, or what `put` has stored.
         match unsafe { kernels.as_ref() } {
             Some(kernels) => {
@@ -217,7 +167,7 @@ impl Machine {
     #[inline]
     pub(super) fn kernels() -> &'static Kernels {
         // SAFETY: NULL, or what `put` has stored.
-        unsafe { KERNELS.load(Relaxed).as_ref() }.unwrap_or_else(|| Self::find().kernels)
+        unsafe { KERNELS.load(Acquire).as_ref() }.unwrap_or_else(|| Self::find().kernels)
     }
 
     #[cold]
@@ -266,10 +216,15 @@ impl Machine {
 
     /// Makes this the machine of all copies from now on.
     pub(super) fn put(&self, number: usize) {
+        debug_assert!(
+            self.kernels.level <= Cpu::this().level,
+            "this CPU has no {}",
+            self.kernels.name
+        );
         MODEL.store(number | self.shrunk << 8, Relaxed);
         CACHED.store(self.cached_bytes, Relaxed);
         SECOND.store(self.second_bytes, Relaxed);
-        KERNELS.store(from_ref(self.kernels).cast_mut(), Relaxed);
+        KERNELS.store(from_ref(self.kernels).cast_mut(), Release);
     }
 
     /// Returns a threshold, in bytes or anything else, which tests may have lowered.
@@ -289,7 +244,7 @@ pub(super) fn levels() -> Vec<Level> {
 /// What `make tune` needs from the engine.
 #[cfg(feature = "tune")]
 pub mod tune {
-    use super::{believed, Cpu, Machine, Relaxed, CACHED};
+    use super::{believed, Cpu, Machine, Relaxed, Vendor, CACHED};
     use core::fmt::Debug;
 
     /// Makes this process copy past the caches as soon as outputs are large enough, or never, or as the table says.
@@ -308,14 +263,14 @@ pub mod tune {
     #[must_use]
     pub fn describe_cpu() -> (impl Debug, u32, impl Debug, [usize; 2]) {
         let Cpu { vendor, family, level, second, third } = Cpu::this();
-        (vendor, family, level, believed(second, third))
+        (Vendor::named(&vendor), family, level, believed(second, third))
     }
 }
 
 /// CPUs whose owners have published their CPUID words, and the CPU that the tests run on.
 #[cfg(all(test, target_arch = "x86_64"))]
 mod tests {
-    use super::{kernels_of, Cpu, Level, Machine, Refused, Vendor, MODELS};
+    use super::{kernels_of, Cpu, Level, Machine, Refused, MODELS};
 
     const KIB: usize = 1 << 10;
     const MIB: usize = 1 << 20;
@@ -403,7 +358,7 @@ mod tests {
 
     #[test]
     fn recorded_cpus_are_known() {
-        let (amd, intel) = (Vendor::Amd, Vendor::Intel);
+        let (amd, intel) = (*b"AuthenticAMD", *b"GenuineIntel");
         let is = |words, vendor, family, level, second, third| {
             assert_eq!(cpu(words, ALL), Cpu { vendor, family, level, second, third });
         };
@@ -442,7 +397,7 @@ mod tests {
         gets(cpu(ZEN5, SSE), "other", Level::Portable, MIB);
         // A family, and a vendor, that nobody has measured.
         gets(Cpu { family: 0x1B, ..cpu(ZEN5, ALL) }, "other", Level::Avx512, MIB);
-        gets(Cpu { vendor: Vendor::Other, ..cpu(ZEN3, ALL) }, "other", Level::Avx2, 512 * KIB);
+        gets(Cpu { vendor: [0; 12], ..cpu(ZEN3, ALL) }, "other", Level::Avx2, 512 * KIB);
     }
 
     #[test]
@@ -491,7 +446,7 @@ mod tests {
         let unknown = Cpu::read(|_, _| [0; 4], || panic!("XGETBV"));
         assert_eq!(
             unknown,
-            Cpu { vendor: Vendor::Other, family: 0, level: Level::Portable, second: 0, third: 0 }
+            Cpu { vendor: [0; 12], family: 0, level: Level::Portable, second: 0, third: 0 }
         );
         let (machine, _) = Machine::of(&unknown);
         assert_eq!(machine.model.name, "other");

@@ -1,5 +1,8 @@
 //! The level of NEON, which every 64-bit Arm CPU has, with registers of one lane.
 
+// What `Vector` requires of callers is said there.
+#![allow(unsafe_op_in_unsafe_fn)]
+
 use super::vector::{Vector, LANE_BYTES};
 use core::arch::aarch64::*;
 use core::arch::asm;
@@ -11,13 +14,11 @@ impl Vector for uint8x16_t {
 
     #[inline(always)]
     unsafe fn load(source: *const u8) -> Self {
-        // SAFETY: the caller's promise.
-        unsafe { vld1q_u8(source) }
+        vld1q_u8(source)
     }
     #[inline(always)]
     unsafe fn store(self, target: *mut u8) {
-        // SAFETY: the caller's promise.
-        unsafe { vst1q_u8(target, self) }
+        vst1q_u8(target, self);
     }
     #[inline(always)]
     unsafe fn unpack<const U: usize>(self, other: Self) -> (Self, Self) {
@@ -27,26 +28,21 @@ impl Vector for uint8x16_t {
                 ($to($low(a, b)), $to($high(a, b)))
             }};
         }
-        // SAFETY: every CPU has the instructions.
-        unsafe {
-            match U {
-                1 => (vzip1q_u8(self, other), vzip2q_u8(self, other)),
-                2 => zip!(vreinterpretq_u16_u8, vzip1q_u16, vzip2q_u16, vreinterpretq_u8_u16),
-                4 => zip!(vreinterpretq_u32_u8, vzip1q_u32, vzip2q_u32, vreinterpretq_u8_u32),
-                8 => zip!(vreinterpretq_u64_u8, vzip1q_u64, vzip2q_u64, vreinterpretq_u8_u64),
-                _ => (self, other),
-            }
+        match U {
+            1 => (vzip1q_u8(self, other), vzip2q_u8(self, other)),
+            2 => zip!(vreinterpretq_u16_u8, vzip1q_u16, vzip2q_u16, vreinterpretq_u8_u16),
+            4 => zip!(vreinterpretq_u32_u8, vzip1q_u32, vzip2q_u32, vreinterpretq_u8_u32),
+            8 => zip!(vreinterpretq_u64_u8, vzip1q_u64, vzip2q_u64, vreinterpretq_u8_u64),
+            _ => (self, other),
         }
     }
     #[inline(always)]
     unsafe fn pick(self, index: Self) -> Self {
-        // SAFETY: every CPU has the instruction. Indices of no byte give 0.
-        unsafe { vqtbl1q_u8(self, index) }
+        vqtbl1q_u8(self, index)
     }
     #[inline(always)]
     unsafe fn pick_more(self, window: Self, index: Self) -> Self {
-        // SAFETY: as above.
-        unsafe { vorrq_u8(self, window.pick(index)) }
+        vorrq_u8(self, window.pick(index))
     }
     #[inline(always)]
     fn prefetch(at: *const u8) {

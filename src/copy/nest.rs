@@ -1,12 +1,19 @@
 //! The normal form of a piece: axes over units of bytes that are contiguous in the input and in the output.
 //!
 //! Axes of extent 1 are dropped, those that run backwards in the output are flipped, all are sorted by step in the
-//! output, and neighbours that continue each other are joined, the innermost ones with the unit.
+//! output, and neighbours that continue each other are joined, the innermost ones with the unit. The first two columns
+//! of three of float32 [2,5,3], for example, packed on both sides:
+//!
+//! ```text
+//! as given      2 (60 to 40), 5 (12 to 8), 2 (4 to 4) over units of 4 bytes      extent (from to)
+//! joined        10 (12 to 8) over units of 8 bytes
+//! ```
 
 use super::vector::LINE_BYTES;
 use crate::math::isize_of;
 use crate::parts::{Part, Transfer};
-use crate::shape::usize_of;
+use crate::shape::{usize_of, MAX_RANK};
+use core::ops::Range;
 
 /// The extent of an axis, and bytes from one step to the next in the input and in the output.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -17,10 +24,10 @@ pub(super) struct Axis {
 }
 
 impl Axis {
-    /// The axis of what there is only once.
+    /// An axis with a single step, for what exists only once.
     pub(super) const ONE: Self = Self { extent: 1, from: 0, to: 0 };
 
-    /// Fills in the addresses of the first steps in the output, at most as many as there are.
+    /// Fills in the addresses of the first steps in the output, at most as many as there are slots.
     pub(super) fn targets(&self, first: *mut u8, slots: &mut [*mut u8]) {
         let mut target = first;
         for slot in slots.iter_mut().take(self.extent) {
@@ -28,82 +35,105 @@ impl Axis {
             target = target.wrapping_offset(self.to);
         }
     }
+
+    /// Returns how many bytes further on a step begins in the input.
+    #[inline(always)]
+    pub(super) fn input_at(&self, step: usize) -> isize {
+        self.from.wrapping_mul(step.cast_signed())
+    }
+
+    /// Returns how many bytes further on a step begins in the output.
+    #[inline(always)]
+    pub(super) fn output_at(&self, step: usize) -> isize {
+        self.to.wrapping_mul(step.cast_signed())
+    }
 }
 
-/// The most axes: no address space has room for more axes of extent 2 and above.
-const MAX_AXES: usize = 48;
+/// There is room for every axis of any tensor.
+const MAX_AXES: usize = MAX_RANK;
 
 /// A piece in normal form. The axes with the largest steps in the output come first.
-#[derive(Clone)]
+///
+/// All distances are in bytes; in the nests of `bits.rs`, in elements, which have less than a byte.
 pub(super) struct Nest {
-    pub source: *const u8,
-    pub target: *mut u8,
+    /// From the input's and from the output's element [0, …, 0] to the first unit.
+    pub from: isize,
+    pub to: isize,
     pub unit: usize,
     axes: [Axis; MAX_AXES],
     rank: usize,
 }
 
 impl Nest {
-    pub(super) const NONE: Self = Self {
-        source: core::ptr::null(),
-        target: core::ptr::null_mut(),
-        unit: 0,
-        axes: [Axis { extent: 0, from: 0, to: 0 }; MAX_AXES],
-        rank: 0,
-    };
-
-    pub(super) fn axes(&self) -> &[Axis] {
-        self.axes.get(..self.rank).unwrap_or_default()
+    /// Returns a nest without axes: a single unit.
+    fn of_unit(unit: usize) -> Self {
+        Self { from: 0, to: 0, unit, axes: [Axis { extent: 0, from: 0, to: 0 }; MAX_AXES], rank: 0 }
     }
 
-    /// Sets this to the normal form of a piece. `step`, if given, is the split axis's step in the output. Elements that
-    /// share bytes are counted in place of bytes.
-    #[inline(never)]
-    pub(super) fn make(&mut self, transfer: &Transfer<'_>, part: &Part, step: Option<isize>) {
+    /// Returns the normal form of a piece of whole bytes. `step`, if given, is the split axis's step in the output.
+    pub(super) fn in_bytes(transfer: &Transfer<'_>, part: &Part, step: Option<isize>) -> Self {
+        let size = isize_of(i64::from(transfer.geometry.dtype.bits() / 8));
+        debug_assert!(size > 0, "sub-byte elements have no bytes");
+        Self::of_piece(transfer, part, size, step)
+    }
+
+    /// Returns the normal form of a piece of sub-byte elements, with all distances in elements.
+    pub(super) fn in_elements(transfer: &Transfer<'_>, part: &Part) -> Self {
+        Self::of_piece(transfer, part, 1, None)
+    }
+
+    /// Returns the normal form of a piece whose elements have this size.
+    fn of_piece(transfer: &Transfer<'_>, part: &Part, size: isize, step: Option<isize>) -> Self {
         let geometry = &transfer.geometry;
-        let size = isize_of(i64::from(geometry.dtype.bits() / 8)).max(1);
-        (self.source, self.target) = (transfer.source, part.target);
-        (self.unit, self.rank) = (size.unsigned_abs(), 0);
+        let mut nest = Self::of_unit(size.unsigned_abs());
         let own = transfer.output_strides.get(part.index);
         let mut at = geometry.shape.len() - usize::from(!geometry.keeps_axis);
         let (mut packed, mut packed_to) = (size, size);
         for (axis, &whole) in geometry.shape.iter().enumerate().rev() {
             let is_split = axis == geometry.axis;
             let extent = usize_of(if is_split { part.len } else { whole });
-            let has_own = geometry.keeps_axis || !is_split;
-            at -= usize::from(has_own);
+            let is_kept = geometry.keeps_axis || !is_split;
+            at -= usize::from(is_kept);
             let stride = transfer.strides.and_then(|strides| strides.get(axis));
             let from = stride.map_or(packed, |stride| isize_of(*stride).wrapping_mul(size));
-            let stride = own.and_then(|own| own.get(at)).filter(|_| has_own);
+            let stride = if is_kept { own.and_then(|own| own.get(at)) } else { None };
             let to = stride.map_or(packed_to, |stride| isize_of(*stride).wrapping_mul(size));
-            let to = step.filter(|_| is_split).unwrap_or(to);
+            let to = if is_split { step.unwrap_or(to) } else { to };
             if is_split {
-                self.source = self.source.wrapping_offset(from.wrapping_mul(isize_of(part.offset)));
+                nest.from = nest.from.wrapping_add(from.wrapping_mul(isize_of(part.offset)));
             }
             packed = packed.wrapping_mul(usize_of(whole).cast_signed());
             packed_to = packed_to.wrapping_mul(extent.cast_signed());
             if extent > 1 {
-                let axis = self.flipped(Axis { extent, from, to });
-                self.insert(axis);
+                nest.insert(Axis { extent, from, to });
             }
         }
-        self.join_axes();
-        self.join_unit();
+        nest.join_axes();
+        nest.join_unit();
+        debug_assert!(nest.is_sorted(), "a normal form whose axes are not sorted");
+        nest
     }
 
-    /// Flips an axis if it runs backwards in the output.
-    fn flipped(&mut self, axis: Axis) -> Axis {
-        if axis.to >= 0 {
-            return axis;
+    pub(super) fn axes(&self) -> &[Axis] {
+        self.axes.get(..self.rank).unwrap_or_default()
+    }
+
+    /// Returns whether steps in the output do not grow inward, and none of them runs backwards.
+    fn is_sorted(&self) -> bool {
+        self.axes().is_sorted_by(|outer, inner| outer.to >= inner.to)
+            && self.axes().last().is_none_or(|axis| axis.to >= 0)
+    }
+
+    /// Inserts an axis in the order of steps in the output, flipped if it runs backwards there.
+    fn insert(&mut self, mut axis: Axis) {
+        debug_assert!(self.rank < MAX_AXES, "no room for another axis");
+        if axis.to < 0 {
+            let last = axis.extent - 1;
+            self.from = self.from.wrapping_add(axis.input_at(last));
+            self.to = self.to.wrapping_add(axis.output_at(last));
+            axis.from = axis.from.wrapping_neg();
+            axis.to = axis.to.wrapping_neg();
         }
-        let last = axis.extent.cast_signed() - 1;
-        self.source = self.source.wrapping_offset(axis.from.wrapping_mul(last));
-        self.target = self.target.wrapping_offset(axis.to.wrapping_mul(last));
-        Axis { from: axis.from.wrapping_neg(), to: axis.to.wrapping_neg(), ..axis }
-    }
-
-    /// Inserts an axis in the order of steps in the output.
-    pub(super) fn insert(&mut self, axis: Axis) {
         let mut at = self.rank;
         while let Some(before) = at.checked_sub(1).and_then(|at| self.axes.get(at)).copied() {
             if before.to >= axis.to {
@@ -121,17 +151,16 @@ impl Nest {
     }
 
     /// Joins neighbouring axes that continue each other.
-    pub(super) fn join_axes(&mut self) {
+    fn join_axes(&mut self) {
         let count = self.rank;
         self.rank = 0;
         for at in 0..count {
             let axis = self.axes.get(at).copied().unwrap_or_default();
-            let steps = axis.extent.cast_signed();
             let last = self.rank.checked_sub(1).and_then(|last| self.axes.get_mut(last));
             match last {
                 Some(last)
-                    if last.to == axis.to.wrapping_mul(steps)
-                        && last.from == axis.from.wrapping_mul(steps) =>
+                    if last.to == axis.output_at(axis.extent)
+                        && last.from == axis.input_at(axis.extent) =>
                 {
                     *last = Axis { extent: last.extent * axis.extent, ..axis };
                 }
@@ -152,29 +181,26 @@ impl Nest {
         }
     }
 
+    /// Adds an axis inside all others.
     pub(super) fn push(&mut self, axis: Axis) {
+        debug_assert!(self.rank < MAX_AXES, "no room for another axis");
         if let Some(slot) = self.axes.get_mut(self.rank) {
             *slot = axis;
             self.rank += 1;
         }
     }
 
-    /// Removes an axis.
-    pub(super) fn remove(&mut self, at: usize) -> Axis {
-        let axis = self.axes.get(at).copied().unwrap_or_default();
-        for at in at + 1..self.rank {
-            let next = self.axes.get(at).copied().unwrap_or_default();
-            if let Some(slot) = self.axes.get_mut(at - 1) {
-                *slot = next;
-            }
-        }
-        self.rank = self.rank.saturating_sub(1);
-        axis
+    /// Removes an axis; returns `None` if there is none with this number.
+    pub(super) fn remove(&mut self, at: usize) -> Option<Axis> {
+        let axis = self.axes().get(at).copied()?;
+        self.axes.copy_within(at + 1..self.rank, at);
+        self.rank -= 1;
+        Some(axis)
     }
 
     /// Removes the innermost axis.
-    pub(super) fn pop(&mut self) -> Axis {
-        self.remove(self.rank.saturating_sub(1))
+    pub(super) fn pop(&mut self) -> Option<Axis> {
+        self.remove(self.rank.checked_sub(1)?)
     }
 
     /// Moves the axes along which lines of the input are shared inside all others, and returns how many there are.
@@ -182,24 +208,23 @@ impl Nest {
         let (mut at, mut shared) = (0, 0);
         while at + shared < self.rank {
             let from = self.axes.get(at).map_or(0, |axis| axis.from);
-            if from != 0 && from.unsigned_abs() < LINE_BYTES {
-                let axis = self.remove(at);
+            if from == 0 || from.unsigned_abs() >= LINE_BYTES {
+                at += 1;
+            } else if let Some(axis) = self.remove(at) {
                 self.push(axis);
                 shared += 1;
-            } else {
-                at += 1;
             }
         }
         shared
     }
 
-    /// Calls `visit` for each combination of steps, with its addresses in the input and in the output.
+    /// Calls `visit` for each combination of steps, with its distances from the input's and from the output's start.
     #[inline(always)]
-    pub(super) fn each(&self, mut visit: impl FnMut(*const u8, *mut u8)) {
+    pub(super) fn each(&self, mut visit: impl FnMut(isize, isize)) {
         let mut steps = [0usize; MAX_AXES];
-        let (mut source, mut target) = (self.source, self.target);
+        let (mut from, mut to) = (self.from, self.to);
         loop {
-            visit(source, target);
+            visit(from, to);
             let mut at = self.rank;
             loop {
                 let Some(outer) = at.checked_sub(1) else { return };
@@ -209,40 +234,41 @@ impl Nest {
                 };
                 *step += 1;
                 if *step < axis.extent {
-                    source = source.wrapping_offset(axis.from);
-                    target = target.wrapping_offset(axis.to);
+                    from = from.wrapping_add(axis.from);
+                    to = to.wrapping_add(axis.to);
                     break;
                 }
-                let back = axis.extent.cast_signed() - 1;
                 *step = 0;
-                source = source.wrapping_offset(axis.from.wrapping_mul(back).wrapping_neg());
-                target = target.wrapping_offset(axis.to.wrapping_mul(back).wrapping_neg());
+                from = from.wrapping_sub(axis.input_at(axis.extent - 1));
+                to = to.wrapping_sub(axis.output_at(axis.extent - 1));
             }
         }
     }
 
     /// Returns where a combined step of all axes begins in the input.
-    pub(super) fn source_at(&self, mut step: usize) -> *const u8 {
-        let mut source = self.source;
+    pub(super) fn input_at(&self, mut step: usize) -> isize {
+        let mut from = self.from;
         for axis in self.axes().iter().rev() {
             let extent = axis.extent.max(1);
-            source = source.wrapping_offset(axis.from.wrapping_mul((step % extent).cast_signed()));
+            from = from.wrapping_add(axis.input_at(step % extent));
             step /= extent;
         }
-        source
+        from
     }
 
-    pub(super) fn bytes(&self) -> usize {
-        self.axes().iter().fold(self.unit, |bytes, axis| bytes * axis.extent)
+    /// Returns the product of the unit and all extents: the bytes of the piece.
+    pub(super) fn total(&self) -> usize {
+        self.axes().iter().fold(self.unit, |total, axis| total * axis.extent)
     }
 
-    /// Restricts an axis to the steps from `begin` to `end`.
-    pub(super) fn restrict(&mut self, at: usize, begin: usize, end: usize) {
+    /// Restricts an axis to some of its steps.
+    pub(super) fn restrict(&mut self, at: usize, steps: Range<usize>) {
+        debug_assert!(at < self.rank, "axis {at} of {}", self.rank);
         if let Some(axis) = self.axes.get_mut(at) {
-            let first = begin.cast_signed();
-            self.source = self.source.wrapping_offset(axis.from.wrapping_mul(first));
-            self.target = self.target.wrapping_offset(axis.to.wrapping_mul(first));
-            axis.extent = end - begin;
+            debug_assert!(steps.end <= axis.extent, "{steps:?} of {}", axis.extent);
+            self.from = self.from.wrapping_add(axis.input_at(steps.start));
+            self.to = self.to.wrapping_add(axis.output_at(steps.start));
+            axis.extent = steps.len();
         }
     }
 }

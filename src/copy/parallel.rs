@@ -7,9 +7,11 @@
 
 #![forbid(unsafe_code)]
 
-use super::machine::{Machine, DEFAULT_TASKS, TASK_BYTES};
+use super::machine::Machine;
+use super::machine_constants::{DEFAULT_TASKS, TASK_BYTES};
 use crate::error::{number, Error};
 use crate::math::{div, div_ceil, next_multiple};
+use core::iter;
 use core::ops::Range;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
@@ -47,9 +49,22 @@ pub enum Streaming {
 }
 
 /// The most tasks of one call: one bit of a word for each.
-const MAX_TASKS: usize = 64;
+pub(super) const MAX_TASKS: usize = 64;
+
+/// What tasks take ranges of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shared {
+    /// The rows that pieces share.
+    Rows,
+    /// Pieces, each with all rows.
+    Pieces,
+    /// The bytes of all pieces.
+    Bytes,
+}
+
 /// How much work there is, and how it may be divided.
 pub(super) struct Work {
+    pub of: Shared,
     pub bytes: usize,
     /// The number of units, of which tasks take ranges.
     pub units: usize,
@@ -59,58 +74,69 @@ pub(super) struct Work {
     pub least: usize,
 }
 
-/// Returns whether more than one task may be worth it.
-pub(super) fn is_of_use(executor: Option<&dyn Executor>, bytes: usize) -> bool {
-    executor.is_some_and(|executor| executor.max_tasks() != 1)
-        && bytes >= 2 * Machine::here().threshold(TASK_BYTES)
-}
+impl Work {
+    /// Returns how many ranges are worth it.
+    fn ranges(&self, machine: &Machine) -> usize {
+        div(self.bytes, self.least.max(machine.threshold(TASK_BYTES)))
+    }
 
-/// Returns the most tasks that are of use for `bytes` bytes.
-pub(super) fn most_tasks(bytes: usize) -> usize {
-    (bytes / TASK_BYTES).clamp(1, MAX_TASKS)
-}
-
-/// Runs `body` over all units: in ranges that tasks take one after the other, or at once if that is as quick.
-#[inline(never)] // once in the library
-pub(super) fn run(
-    executor: Option<&dyn Executor>,
-    work: &Work,
-    body: &(dyn Fn(Range<usize>) + Sync),
-) -> Result<(), Error> {
-    let &Work { bytes, units, least, .. } = work;
-    if let Some(executor) = executor.filter(|_| is_of_use(executor, bytes)) {
-        let wished = match executor.max_tasks() {
-            0 => DEFAULT_TASKS,
-            width => width.min(MAX_TASKS),
-        };
-        let most = div(bytes, least.max(Machine::here().threshold(TASK_BYTES)));
-        let tasks = wished.min(most);
-        if tasks >= 2 {
-            return run_tasks(executor, work, (tasks, most), body);
+    /// Returns how many of so many tasks are of use, at least 1.
+    pub(super) fn tasks(&self, machine: &Machine, wished: usize) -> usize {
+        if are_of_use(machine, self.bytes) {
+            wished.min(MAX_TASKS).min(self.ranges(machine)).max(1)
+        } else {
+            1
         }
     }
-    body(0..units);
+}
+
+/// Returns whether more than one task may be worth it for so many bytes.
+pub(super) fn are_of_use(machine: &Machine, bytes: usize) -> bool {
+    bytes >= 2 * machine.threshold(TASK_BYTES)
+}
+
+/// The ranges that a task takes, one after the other.
+pub(super) type Ranges<'a> = &'a mut dyn Iterator<Item = Range<usize>>;
+
+/// Has all units done: in ranges that are shared out among tasks, or all at once if that is as quick. `body` is called
+/// once in each task.
+#[inline(never)] // its code exists once, not once for each body
+pub(super) fn share_out(
+    executor: Option<&dyn Executor>,
+    machine: &Machine,
+    work: &Work,
+    body: &(dyn Fn(Ranges<'_>) + Sync),
+) -> Result<(), Error> {
+    if let Some(executor) = executor {
+        let wished = match executor.max_tasks() {
+            0 => DEFAULT_TASKS,
+            width => width,
+        };
+        let tasks = work.tasks(machine, wished);
+        if tasks >= 2 {
+            return run_tasks(executor, work, tasks, work.ranges(machine), body);
+        }
+    }
+    body(&mut iter::once(0..work.units));
     Ok(())
 }
 
-/// Runs `body` in `tasks` tasks, and in at most `most` ranges.
-#[inline(never)] // for its stack
+/// Runs `body` in so many tasks, with about as many ranges at most.
+#[inline(never)] // rare: most calls have no threads
 fn run_tasks(
     executor: &dyn Executor,
     work: &Work,
-    (tasks, most): (usize, usize),
-    body: &(dyn Fn(Range<usize>) + Sync),
+    tasks: usize,
+    ranges: usize,
+    body: &(dyn Fn(Ranges<'_>) + Sync),
 ) -> Result<(), Error> {
-    let shares = Shares::new(work, tasks, most);
+    let shares = &Shares::new(work, tasks, ranges);
     let begun = AtomicU64::new(0);
     let finished = AtomicUsize::new(0);
     let result = executor.parallel_for(tasks, &|task| {
         if task < tasks && begun.fetch_or(1 << task, Ordering::Relaxed) & 1 << task == 0 {
-            for share in (task..tasks).chain(0..task) {
-                while let Some(range) = shares.take(share) {
-                    body(range);
-                }
-            }
+            let own_first = (task..tasks).chain(0..task);
+            body(&mut own_first.flat_map(|share| iter::from_fn(move || shares.claim(share))));
             finished.fetch_add(1, Ordering::Release);
         }
     });
@@ -139,16 +165,16 @@ struct Shares {
 }
 
 impl Shares {
-    /// Returns a share for each task; ranges are so long that there are at most `most`.
-    fn new(work: &Work, tasks: usize, most: usize) -> Self {
+    /// Returns a share for each task; ranges are so long that there are about `ranges` at most.
+    fn new(work: &Work, tasks: usize, ranges: usize) -> Self {
         let &Work { units, granule, .. } = work;
         let of = |count| next_multiple(div_ceil(units, count), granule);
         let taken = [const { AtomicUsize::new(0) }; MAX_TASKS];
-        Self { taken, share: of(tasks), least: of(most), granule, units }
+        Self { taken, share: of(tasks), least: of(ranges), granule, units }
     }
 
-    /// Takes the next units of a share, if any are left.
-    fn take(&self, share: usize) -> Option<Range<usize>> {
+    /// Claims the next units of a share, if any are left.
+    fn claim(&self, share: usize) -> Option<Range<usize>> {
         let begin = self.share.saturating_mul(share);
         let end = self.units.min(begin.saturating_add(self.share));
         let after = |taken: usize| {
@@ -164,7 +190,7 @@ impl Shares {
 
 #[cfg(test)]
 mod tests {
-    use super::{run, AtomicU64, Executor, Ordering, Work};
+    use super::{share_out, AtomicU64, Executor, Machine, Ordering, Ranges, Shared, Work};
 
     struct Wide;
 
@@ -181,10 +207,13 @@ mod tests {
     #[test]
     fn more_tasks_than_there_can_be_are_asked_for() {
         let (units, done) = (12_345, AtomicU64::new(0));
-        let body = |range: std::ops::Range<usize>| {
-            done.fetch_add(range.len() as u64, Ordering::Relaxed);
+        let body = |ranges: Ranges<'_>| {
+            for range in ranges {
+                done.fetch_add(range.len() as u64, Ordering::Relaxed);
+            }
         };
-        run(Some(&Wide), &Work { bytes: 1 << 30, units, granule: 1, least: 1 }, &body).unwrap();
+        let work = Work { of: Shared::Rows, bytes: 1 << 30, units, granule: 1, least: 1 };
+        share_out(Some(&Wide), &Machine::here(), &work, &body).unwrap();
         assert_eq!(done.into_inner(), units as u64);
     }
 
@@ -207,13 +236,15 @@ mod tests {
             [(1 << 20, 1 << 20, 64, 1), (4 << 20, 512, 1, 1), (16 << 20, 4096, 16, 2 << 20)]
         {
             let done = AtomicU64::new(0);
-            let body = |range: std::ops::Range<usize>| {
-                assert!(range.start.is_multiple_of(granule));
-                done.fetch_add(range.len() as u64, Ordering::Relaxed);
+            let body = |ranges: Ranges<'_>| {
+                for range in ranges {
+                    assert!(range.start.is_multiple_of(granule));
+                    done.fetch_add(range.len() as u64, Ordering::Relaxed);
+                }
             };
             let executor = Late(&done, units as u64);
-            let work = Work { bytes, units, granule, least };
-            run(Some(&executor), &work, &body).unwrap();
+            let work = Work { of: Shared::Rows, bytes, units, granule, least };
+            share_out(Some(&executor), &Machine::here(), &work, &body).unwrap();
             assert_eq!(done.load(Ordering::Relaxed), units as u64);
         }
     }

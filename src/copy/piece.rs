@@ -1,257 +1,378 @@
-//! Copies a piece in normal form: chooses the kernel that takes its innermost axes, and loops over the others.
+//! Moves a piece in normal form: chooses the kernel that takes its innermost axes, and loops over the others.
 
-#![allow(clippy::similar_names)] // one target, and targets
-
-use super::call::{units_to_line, Call};
+use super::ahead::Ahead;
+use super::call::{deliver_block, Call};
 use super::cost::{self, Costs, Method};
-use super::groups::Groups;
-use super::machine::{BLOCK_BYTES, CALL_COST, COLUMN_BYTES, MANY_ROWS, PREFETCH_BYTES};
+use super::groups::{units_to_line, Groups, Stretch};
+use super::machine_constants::{BLOCK_BYTES, CALL_COST, COLUMN_BYTES, MANY_ROWS};
 use super::nest::{Axis, Nest};
-use super::program::{Group, Program};
+use super::program::{Group, Pattern, Program, ProgramSlot};
 use super::runs::Runs;
 use super::stage::Stages;
 use super::tile::{Block, MAX_COLUMNS};
-use super::vector::LINE_BYTES;
+use super::vector::{LANE_BYTES, LINE_BYTES};
 use crate::math::{div, next_multiple};
 use core::ptr::null_mut;
 
 /// The longest groups of units whose units are the steps of an axis.
 const LONGEST_GROUP_BYTES: usize = 256;
 
-/// How a piece is moved.
-pub(super) struct Choice {
+/// How a piece is moved, and what each method costs.
+pub(super) struct Choice<'a> {
     pub costs: Costs,
-    /// The number of axes, from the innermost on, that make a program's groups.
-    pub axes: usize,
-    /// The axis that is transposed with the innermost one.
-    crossing: usize,
-    /// Whether a program makes the steps of that axis together, as if they were pieces.
-    by_columns: bool,
+    pub way: Way<'a>,
 }
 
-impl Choice {
-    /// Works out what each method costs for a piece; to find out, a program is made.
-    #[inline(never)]
-    pub(super) fn new(call: &Call, nest: &Nest, program: &mut Program) -> Self {
-        let unit = nest.unit;
-        let costs = Costs { runs: cost::of_runs(call, unit, true), shuffle: None, transpose: None };
-        let mut choice = Self { costs, axes: 1, crossing: 0, by_columns: false };
-        let is_short = |inner: &&Axis| inner.to == unit.cast_signed() && cost::is_short(unit);
-        let Some(inner) = nest.axes().last().filter(is_short) else { return choice };
-        choice.costs.runs += div(CALL_COST * LINE_BYTES, unit * inner.extent);
-        let outer = nest.axes().len() - 1;
-        let is_crossing = |axis: &Axis| axis.from == unit.cast_signed();
-        let mut columns = 1;
-        if let Some(crossing) = nest.axes().iter().take(outer).position(is_crossing) {
-            columns = nest.axes().get(crossing).map_or(0, |axis| axis.extent);
-            choice.costs.transpose = cost::of_transpose(call, unit, columns, inner.extent);
-            choice.crossing = crossing;
-            choice.by_columns = columns <= MAX_COLUMNS && inner.extent >= MANY_ROWS;
+/// How the innermost axes of a piece are moved.
+#[derive(Clone, Copy)]
+pub(super) enum Way<'a> {
+    /// Run by run, along the innermost axis.
+    Runs,
+    /// By a program, whose groups are units of the innermost axis, or all units of it in a step of the next one.
+    Units(&'a Program),
+    Rows(&'a Program),
+    /// By a program that makes the steps of the innermost axis together, as if they were pieces. Its units are those of
+    /// the axis outward of it.
+    Columns {
+        program: &'a Program,
+        crossing: usize,
+    },
+    /// By tiles that transpose the innermost axis with this one, along which units are contiguous in the input.
+    Tiles {
+        crossing: usize,
+    },
+}
+
+impl Way<'_> {
+    /// Returns the number of axes, from the innermost on, that are moved as a whole.
+    pub(super) fn whole_axes(&self) -> usize {
+        match self {
+            Self::Rows(_) => 2,
+            Self::Runs | Self::Units(_) | Self::Columns { .. } | Self::Tiles { .. } => 1,
         }
-        let ((group, axes, count), pieces) = if choice.by_columns {
-            let group = Group::of_units(unit, inner.from);
-            ((group, 1, inner.extent), (columns, unit.cast_signed()))
-        } else {
-            (group_of(nest), (1, 0))
-        };
-        choice.axes = axes;
-        let limit = choice.costs.without_program();
-        let shuffle = cost::make_program(call, program, group, pieces, count, limit);
-        choice.costs.shuffle = shuffle.filter(|_| axes == 2 || inner.extent >= program.groups);
-        choice.by_columns &= choice.costs.best() == Method::Shuffle;
-        choice
     }
 
-    /// Moves the axis whose steps are made together inside the innermost one, so that tasks divide the others.
+    /// Brings the axes of a normal form into the order in which they are moved: columns that a program makes together
+    /// come inside the innermost axis, so that tasks divide the others.
     pub(super) fn arrange(&self, nest: &mut Nest) {
-        if self.by_columns {
-            let columns = nest.remove(self.crossing);
-            nest.push(columns);
+        if let &Self::Columns { crossing, .. } = self {
+            if let Some(columns) = nest.remove(crossing) {
+                nest.push(columns);
+            }
         }
     }
 }
 
-/// Returns the groups that a program would make, how many axes they take up, and how many groups there are in all.
-fn group_of(nest: &Nest) -> (Group, usize, usize) {
+/// What a program for a piece would make.
+struct Candidate {
+    pattern: Pattern,
+    /// Whether its groups are all units of the innermost axis.
+    are_rows: bool,
+    /// The number of groups of each piece.
+    count: usize,
+}
+
+impl<'a> Choice<'a> {
+    /// Works out what each method costs for a piece; to find out, a program is made.
+    pub(super) fn new(call: &Call, nest: &Nest, slot: &'a mut ProgramSlot) -> Self {
+        let unit = nest.unit;
+        let mut costs =
+            Costs { runs: cost::of_runs(call, unit, true), program: None, transpose: None };
+        let [outward @ .., inner] = nest.axes() else { return Self { costs, way: Way::Runs } };
+        if inner.to != unit.cast_signed() || !cost::is_short(unit) {
+            return Self { costs, way: Way::Runs };
+        }
+        costs.runs += div(CALL_COST * LINE_BYTES, unit * inner.extent);
+        let crossing = outward.iter().position(|axis| axis.from == unit.cast_signed());
+        let columns = crossing.and_then(|crossing| outward.get(crossing)).map(|axis| axis.extent);
+        if let Some(columns) = columns {
+            costs.transpose = cost::of_transpose(call, unit, columns, inner.extent);
+        }
+        let by_columns =
+            columns.filter(|columns| *columns <= MAX_COLUMNS && inner.extent >= MANY_ROWS);
+        let candidate = match by_columns {
+            Some(pieces) => Candidate {
+                pattern: Pattern {
+                    group: Group::single(unit, inner.from),
+                    pieces,
+                    apart: unit.cast_signed(),
+                },
+                are_rows: false,
+                count: inner.extent,
+            },
+            None => groups_of(nest),
+        };
+        let limit = costs.without_program();
+        let cost = cost::make_program(call, slot, candidate.pattern, candidate.count, limit);
+        // Units must be enough for a turn.
+        let program =
+            slot.get().filter(|made| candidate.are_rows || inner.extent >= made.turn_groups());
+        costs.program = if program.is_some() { cost } else { None };
+        let way = match (costs.best(), program, crossing) {
+            (Method::Program, Some(program), Some(crossing)) if by_columns.is_some() => {
+                Way::Columns { program, crossing }
+            }
+            (Method::Program, Some(program), _) if candidate.are_rows => Way::Rows(program),
+            (Method::Program, Some(program), _) => Way::Units(program),
+            (Method::Transpose, _, Some(crossing)) => Way::Tiles { crossing },
+            (Method::Runs | Method::Program | Method::Transpose, _, _) => Way::Runs,
+        };
+        Self { costs, way }
+    }
+}
+
+/// Returns the groups that a program would make of a piece that has axes.
+fn groups_of(nest: &Nest) -> Candidate {
     let unit = nest.unit;
-    let [.., inner] = *nest.axes() else {
-        return (Group::of_units(unit, 0), 0, 1);
-    };
+    let inner = nest.axes().last().copied().unwrap_or(Axis::ONE);
     let bytes = unit * inner.extent;
-    if let [.., outer, inner] = *nest.axes() {
+    if let [.., outer, _] = *nest.axes() {
         // Longer groups are rows of turns, unless few of them make whole lines, or turns may be longer than a row.
         let is_row =
             bytes > LINE_BYTES && !bytes.is_multiple_of(LINE_BYTES / 2) && unit.is_power_of_two();
         if !is_row && bytes <= LONGEST_GROUP_BYTES && outer.to == bytes.cast_signed() {
             let group = Group { unit, units: inner.extent, apart: inner.from, from: outer.from };
-            return (group, 2, div(nest.bytes(), bytes));
+            let pattern = Pattern { group, pieces: 1, apart: 0 };
+            return Candidate { pattern, are_rows: true, count: div(nest.total(), bytes) };
         }
     }
-    (Group::of_units(unit, inner.from), 1, div(nest.bytes(), unit))
+    let pattern = Pattern { group: Group::single(unit, inner.from), pieces: 1, apart: 0 };
+    Candidate { pattern, are_rows: false, count: div(nest.total(), unit) }
 }
 
-/// Moves a piece, or part of one.
+/// Moves a piece, or parts of one.
 pub(super) struct Mover<'a> {
     pub call: &'a Call,
-    pub choice: &'a Choice,
-    pub program: &'a Program,
+    pub way: Way<'a>,
     pub stages: &'a mut Stages,
+    /// Element [0, …, 0] of the input and of the output.
+    pub source: *const u8,
+    pub target: *mut u8,
+}
+
+/// Some steps of the innermost axis, at one combination of steps of the others.
+struct Along {
+    source: *const u8,
+    target: *mut u8,
+    inner: Axis,
+    /// The axis outward of it, if the kernel goes along that one, too.
+    outer: Axis,
+}
+
+impl Along {
+    /// Returns what is read next in memory.
+    fn next(&self) -> *const u8 {
+        self.source.wrapping_offset(self.inner.input_at(self.inner.extent))
+    }
+}
+
+/// Some rows of units of a piece. Each row has a unit for every column.
+struct TileRows {
+    source: *const u8,
+    /// The first column, and bytes of each column that come before these rows.
+    target: *mut u8,
+    at: usize,
+    unit: usize,
+    rows: Axis,
 }
 
 impl Mover<'_> {
-    /// Copies a piece, or part of one.
-    #[inline(never)]
-    pub(super) unsafe fn copy(&mut self, nest: &mut Nest) {
-        let Nest { source, target, unit, .. } = *nest;
-        // SAFETY: the caller's promise.
+    /// Moves a piece, or part of one, whose axes have been arranged. The axes are used up.
+    ///
+    /// # Safety
+    /// Its units must be readable and writable. [`Stages::finish`] and [`Call::finish`] must follow.
+    pub(super) unsafe fn move_nest(&mut self, nest: &mut Nest) {
+        let Some(inner) = nest.pop() else {
+            let source = self.source.wrapping_offset(nest.from);
+            let target = self.target.wrapping_offset(nest.to);
+            let end = source.wrapping_add(nest.unit);
+            let run = Runs::one(source, target, nest.unit);
+            // SAFETY: a single unit.
+            return unsafe { self.call.deliver_runs(&run, self.stages, end) };
+        };
+        // SAFETY: the kernels go along the innermost axes, and the loops along the others.
         unsafe {
-            if nest.axes().is_empty() {
-                let next = source.wrapping_add(unit);
-                return self.call.copy_runs(&Runs::one(source, target, unit), self.stages, next);
-            }
-            match self.choice.costs.best() {
-                Method::Shuffle => self.shuffle(nest),
-                Method::Transpose => self.transpose(nest),
-                Method::Runs => self.copy_runs(nest),
+            match self.way {
+                Way::Runs => self.nest_by_runs(nest, inner),
+                Way::Units(program) => self.nest_by_program(nest, program, inner, Axis::ONE),
+                Way::Rows(program) => {
+                    let rows = nest.pop().unwrap_or(Axis::ONE);
+                    self.nest_by_program(nest, program, rows, Axis::ONE);
+                }
+                Way::Columns { program, .. } => {
+                    let units = nest.pop().unwrap_or(Axis::ONE);
+                    self.nest_by_program(nest, program, units, inner);
+                }
+                Way::Tiles { crossing } => {
+                    let columns = nest.remove(crossing).unwrap_or(Axis::ONE);
+                    self.nest_by_tiles(nest, inner, columns);
+                }
             }
         }
     }
 
     /// Copies unit by unit.
-    unsafe fn copy_runs(&mut self, nest: &mut Nest) {
-        let run = nest.unit;
-        let inner = nest.pop();
-        let (call, stages) = (self.call, &mut *self.stages);
-        by_blocks(nest, inner, (1, call), |source, target, along, outer| {
-            let Axis { extent: count, from, to } = along;
-            let readable_end = call.readable_end(source, count, from, run);
-            let next = source.wrapping_offset(from.wrapping_mul(count.cast_signed()));
-            // SAFETY: the caller's promise.
-            unsafe {
-                let runs = Runs { source, target, run, count, from, to, outer, readable_end };
-                call.copy_runs(&runs, stages, next);
-            };
+    ///
+    /// # Safety
+    /// As for [`Mover::move_nest`].
+    unsafe fn nest_by_runs(&mut self, nest: &mut Nest, inner: Axis) {
+        let bytes = nest.unit;
+        self.by_blocks(nest, inner, 1, |call, stages, along| {
+            let &Along { source, target, inner: Axis { extent: count, from, to }, outer } = along;
+            let readable_end = call.readable_end(source, count, from, bytes);
+            let runs = Runs { source, target, bytes, count, from, to, outer, readable_end };
+            // SAFETY: units of the piece.
+            unsafe { call.deliver_runs(&runs, stages, along.next()) };
         });
     }
 
-    /// Copies by a program.
-    unsafe fn shuffle(&mut self, nest: &mut Nest) {
-        let &mut Self { call, choice, program, ref mut stages } = self;
-        let columns = if choice.by_columns { nest.pop() } else { Axis::ONE };
-        let reach = program.group.reach() + columns.from.unsigned_abs() * (columns.extent - 1);
-        for _ in 1..choice.axes {
-            nest.pop();
-        }
-        let inner = nest.pop();
-        // After a short row the next one is prefetched; along a long one, what lies ahead.
-        let row = inner.from.unsigned_abs() * inner.extent;
-        let distance = match nest.axes().last() {
-            Some(outer) if row < 4 * PREFETCH_BYTES => outer.from,
-            _ => program.from().wrapping_mul(
-                (PREFETCH_BYTES / program.from().unsigned_abs().max(1)).cast_signed() + 1,
-            ),
-        };
-        by_blocks(nest, inner, (program.groups, call), |source, target, along, outer| {
-            let Axis { extent: count, from, .. } = along;
-            let readable_end = call.readable_end(source, count, from, reach);
-            let next = source.wrapping_offset(from.wrapping_mul(count.cast_signed()));
+    /// Has a program make the groups along an axis, and the columns of another one together.
+    ///
+    /// # Safety
+    /// As for [`Mover::move_nest`].
+    unsafe fn nest_by_program(
+        &mut self,
+        nest: &mut Nest,
+        program: &Program,
+        inner: Axis,
+        columns: Axis,
+    ) {
+        debug_assert!(columns.extent <= MAX_COLUMNS, "{} columns", columns.extent);
+        let reach = program.group().reach() + columns.from.unsigned_abs() * (columns.extent - 1);
+        let distance = Ahead::distance_along(&inner, nest.axes().last(), program.turn_from());
+        self.by_blocks(nest, inner, program.turn_groups(), |call, stages, along| {
+            let &Along { source, target, inner: Axis { extent: count, from, .. }, outer } = along;
             let mut targets = [null_mut(); MAX_COLUMNS];
             columns.targets(target, &mut targets);
-            let targets = targets.get(..columns.extent).unwrap_or_default();
-            let at = 0;
-            let all =
-                Groups { program, source, targets, at, count, outer, readable_end, next, distance };
-            // SAFETY: the caller's promise.
-            unsafe { call.shuffle(&all, stages) };
+            let stretch = Stretch {
+                source,
+                targets: targets.get(..columns.extent).unwrap_or_default(),
+                at: 0,
+                count,
+                outer,
+                readable_end: call.readable_end(source, count, from, reach),
+                ahead: Ahead { next: along.next(), distance },
+            };
+            // SAFETY: groups of the piece.
+            unsafe { call.deliver_groups(&Groups { program, stretch }, stages) };
         });
     }
 
-    /// Transposes the innermost axis with the one along which units are contiguous in the input.
-    unsafe fn transpose(&mut self, nest: &mut Nest) {
+    /// Transposes the innermost axis, whose steps are the rows, with the one along which units are contiguous in the
+    /// input, whose steps are the columns.
+    ///
+    /// # Safety
+    /// As for [`Mover::move_nest`].
+    unsafe fn nest_by_tiles(&mut self, nest: &mut Nest, rows: Axis, columns: Axis) {
         let unit = nest.unit;
-        let rows = nest.pop();
-        let columns = nest.remove(self.choice.crossing);
         nest.order_by_lines();
-        let call = self.call;
-        let can_begin_lines = call.past && columns.to.unsigned_abs().is_multiple_of(LINE_BYTES);
-        let block = next_multiple(div(COLUMN_BYTES, unit), 16);
-        nest.each(|source, target| {
-            // Past the caches the rows after the head follow, if all columns begin lines then, and two lines are left.
-            let head = units_to_line(target as usize, unit).unwrap_or(rows.extent);
-            let is_head =
-                can_begin_lines && rows.extent >= head.saturating_add(div(2 * LINE_BYTES, unit));
-            let head = if is_head { head } else { 0 };
+        let can_begin_lines =
+            self.call.streams && columns.to.unsigned_abs().is_multiple_of(LINE_BYTES);
+        let most = next_multiple(div(COLUMN_BYTES, unit), LANE_BYTES);
+        nest.each(|from, to| {
+            let source = self.source.wrapping_offset(from);
+            let target = self.target.wrapping_offset(to);
+            let head = if can_begin_lines { head_of(target, unit, rows.extent) } else { 0 };
             let mut row = 0;
             while row < rows.extent {
                 let left = rows.extent - row;
-                let some = match head {
-                    1.. if row == 0 => head,
-                    _ if left < 2 * block => left,
-                    _ => block,
+                let count = if row == 0 && head > 0 {
+                    head
+                } else if left < 2 * most {
+                    left
+                } else {
+                    most
                 };
-                let mut column = 0;
-                while column < columns.extent {
-                    let count = columns_of(columns.extent - column, unit);
-                    let mut targets = [null_mut(); MAX_COLUMNS];
-                    let first = columns.to.wrapping_mul(column.cast_signed());
-                    columns.targets(target.wrapping_offset(first), &mut targets);
-                    let source = source
-                        .wrapping_offset(rows.from.wrapping_mul(row.cast_signed()))
-                        .wrapping_add(column * unit);
-                    let targets = targets.get(..count).unwrap_or_default();
-                    let readable_end = call.readable_end(source, some, rows.from, count * unit);
-                    let (from, rows, at) = (rows.from, some, row * unit);
-                    // SAFETY: the caller's promise.
-                    unsafe {
-                        let block = Block { source, unit, from, rows, targets, at, readable_end };
-                        call.machine.kernels.transpose(&block, call.past);
-                    };
-                    column += count;
-                }
-                row += some;
+                let some = TileRows {
+                    source: source.wrapping_offset(rows.input_at(row)),
+                    target,
+                    unit,
+                    rows: Axis { extent: count, ..rows },
+                    at: row * unit,
+                };
+                // SAFETY: some rows of the piece.
+                unsafe { self.rows_by_tiles(&some, &columns) };
+                row += count;
             }
         });
+    }
+
+    /// Transposes some rows in all columns.
+    ///
+    /// # Safety
+    /// The units must be readable and writable.
+    unsafe fn rows_by_tiles(&self, some: &TileRows, columns: &Axis) {
+        let &TileRows { target, unit, rows, at, .. } = some;
+        let mut column = 0;
+        while column < columns.extent {
+            let count = columns_of(columns.extent - column, unit);
+            let mut targets = [null_mut(); MAX_COLUMNS];
+            columns.targets(target.wrapping_offset(columns.output_at(column)), &mut targets);
+            let source = some.source.wrapping_add(column * unit);
+            let block = Block {
+                source,
+                unit,
+                from: rows.from,
+                rows: rows.extent,
+                targets: targets.get(..count).unwrap_or_default(),
+                at,
+                readable_end: self.call.readable_end(source, rows.extent, rows.from, count * unit),
+            };
+            // SAFETY: some columns of these rows.
+            unsafe { deliver_block(self.call.machine.kernels, &block, self.call.streams) };
+            column += count;
+        }
+    }
+
+    /// Calls `visit` for all steps of a nest's axes: with the inner axis and the next one outward; or only with the
+    /// inner one, block by block if others share its lines.
+    #[inline(always)] // the loop is small, and knows what it visits
+    fn by_blocks(
+        &mut self,
+        nest: &mut Nest,
+        inner: Axis,
+        granule: usize,
+        mut visit: impl FnMut(&Call, &mut Stages, &Along),
+    ) {
+        let shared = nest.order_by_lines();
+        let has_outer = shared == 0 && !self.call.has_holes;
+        let outer = if has_outer { nest.pop().unwrap_or(Axis::ONE) } else { Axis::ONE };
+        let step = inner.from.unsigned_abs().max(1);
+        let block =
+            if shared > 0 { next_multiple(BLOCK_BYTES / step, granule) } else { inner.extent };
+        let block = block.max(granule);
+        let mut begin = 0;
+        while begin < inner.extent {
+            let extent = block.min(inner.extent - begin);
+            nest.each(|from, to| {
+                let along = Along {
+                    source: self.source.wrapping_offset(from.wrapping_add(inner.input_at(begin))),
+                    target: self.target.wrapping_offset(to.wrapping_add(inner.output_at(begin))),
+                    inner: Axis { extent, ..inner },
+                    outer,
+                };
+                visit(self.call, self.stages, &along);
+            });
+            begin += extent;
+        }
+    }
+}
+
+/// Returns how many rows come before those that are streamed, because columns begin lines there; 0 if two lines are not
+/// left then, or if no row begins a line.
+fn head_of(target: *mut u8, unit: usize, rows: usize) -> usize {
+    match units_to_line(target as usize, unit) {
+        Some(head) if rows >= head.saturating_add(div(2 * LINE_BYTES, unit)) => head,
+        _ => 0,
     }
 }
 
 /// Returns how many of the remaining columns to take at a time, so that those left over fill a lane, if there are any.
 fn columns_of(left: usize, unit: usize) -> usize {
-    let least = div(16, unit);
+    let least = div(LANE_BYTES, unit);
     match left {
         ..=MAX_COLUMNS => left,
         _ if left - MAX_COLUMNS < least => MAX_COLUMNS - least,
         _ => MAX_COLUMNS,
-    }
-}
-
-/// Calls `visit` for all steps of a nest's axes: with the inner axis and the next one outward; or only with the inner
-/// one, block by block if others share its lines.
-#[inline(always)]
-fn by_blocks(
-    nest: &mut Nest,
-    inner: Axis,
-    (granule, call): (usize, &Call),
-    mut visit: impl FnMut(*const u8, *mut u8, Axis, Axis),
-) {
-    let shared = nest.order_by_lines();
-    let has_outer = shared == 0 && !call.has_holes && !nest.axes().is_empty();
-    let outer = if has_outer { nest.pop() } else { Axis::ONE };
-    let step = inner.from.unsigned_abs().max(1);
-    let block = if shared > 0 { next_multiple(BLOCK_BYTES / step, granule) } else { inner.extent };
-    let block = block.max(granule);
-    let mut begin = 0;
-    while begin < inner.extent {
-        let extent = block.min(inner.extent - begin);
-        let at = begin.cast_signed();
-        let (from, to) = (inner.from.wrapping_mul(at), inner.to.wrapping_mul(at));
-        nest.each(|source, target| {
-            visit(
-                source.wrapping_offset(from),
-                target.wrapping_offset(to),
-                Axis { extent, ..inner },
-                outer,
-            );
-        });
-        begin += extent;
     }
 }

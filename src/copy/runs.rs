@@ -1,22 +1,37 @@
 //! Kernels that copy runs of bytes: a single one, or many at equal distances.
 //!
-//! # Safety
-//! For everything unsafe here: the runs must be readable and writable, and the CPU must have the features of the level.
+//! ```text
+//!             |<------ from ------>|                     |<-- to -->|
+//! source      run 0 . . . . . . . .run 1 . . . .   target run 0 . . .run 1 . . . run 2
+//!             |bytes|              |bytes|               |bytes|
+//! ```
+//!
+//! If runs follow each other in the target (`to` is a run's bytes), a move may be longer than its run: what it writes
+//! beyond the run is written again by the next move. Runs of 5 bytes, in moves of 8:
+//!
+//! ```text
+//! target      A A A A A a a a . . . . . . .      first move
+//!             A A A A A B B B B B b b b . .      second move
+//!             A A A A A B B B B B C C C C C      the last runs, by moves of exactly 5 bytes
+//! ```
+
+// The bodies of unsafe functions need no further blocks: what they require is in their `# Safety`.
+#![allow(unsafe_op_in_unsafe_fn)]
 
 use super::nest::Axis;
 use super::opaque::opaque;
-use super::vector::{Vector, LANE_BYTES, LINE_BYTES};
+use super::vector::{copy_bytes, copy_short, Vector, LINE_BYTES};
 
 /// Runs of at least this length are first aligned in the target, and copied four registers at a time.
 const ALIGNED_RUN_BYTES: usize = 512;
 
-/// `count` runs of `run` bytes, which begin `from` bytes apart in the source and `to` bytes apart in the target; and as
-/// many for each further step of an outer axis.
+/// `count` runs of `bytes` bytes, which begin `from` bytes apart in the source and `to` bytes apart in the target; and
+/// as many for each further step of an outer axis.
 #[derive(Clone, Copy)]
 pub(super) struct Runs {
     pub source: *const u8,
     pub target: *mut u8,
-    pub run: usize,
+    pub bytes: usize,
     pub count: usize,
     pub from: isize,
     pub to: isize,
@@ -27,24 +42,32 @@ pub(super) struct Runs {
 
 impl Runs {
     /// Returns a single run.
-    pub(super) fn one(source: *const u8, target: *mut u8, run: usize) -> Self {
-        let (outer, readable_end) = (Axis::ONE, source);
-        Self { source, target, run, count: 1, from: 0, to: 0, outer, readable_end }
+    pub(super) fn one(source: *const u8, target: *mut u8, bytes: usize) -> Self {
+        Self {
+            source,
+            target,
+            bytes,
+            count: 1,
+            from: 0,
+            to: 0,
+            outer: Axis::ONE,
+            readable_end: source,
+        }
     }
 
     /// Returns some steps of the outer axis.
     pub(super) fn steps(&self, begin: usize, extent: usize) -> Self {
-        let Axis { from, to, .. } = self.outer;
         Self {
-            source: self.source.wrapping_offset(from.wrapping_mul(begin.cast_signed())),
-            target: self.target.wrapping_offset(to.wrapping_mul(begin.cast_signed())),
-            outer: Axis { extent, from, to },
+            source: self.source.wrapping_offset(self.outer.input_at(begin)),
+            target: self.target.wrapping_offset(self.outer.output_at(begin)),
+            outer: Axis { extent, ..self.outer },
             ..*self
         }
     }
 
     /// Returns the runs without the first ones.
     pub(super) fn skip(&self, done: usize) -> Self {
+        debug_assert!(done <= self.count, "{done} of {} runs are skipped", self.count);
         let steps = done.cast_signed();
         Self {
             source: self.source.wrapping_offset(self.from.wrapping_mul(steps)),
@@ -57,138 +80,74 @@ impl Runs {
     /// Returns how many of the first runs may be copied by moves of `bytes` bytes, more than a run has: what a move
     /// reads beyond its run must be readable, and what it writes there is written again by the next.
     fn fitting(&self, bytes: usize) -> usize {
-        let last =
-            |count: usize| self.source.wrapping_offset(self.from.wrapping_mul(count.cast_signed()));
+        debug_assert!(bytes > self.bytes, "moves of {bytes} bytes for runs of {}", self.bytes);
+        let source_of =
+            |run: usize| self.source.wrapping_offset(self.from.wrapping_mul(run.cast_signed()));
         let is_readable = |at: *const u8| at.wrapping_add(bytes) <= self.readable_end;
-        let mut count = self.count.saturating_sub(bytes.div_ceil(self.run.max(1)));
-        if count > 0 && is_readable(self.source) && is_readable(last(count - 1)) {
+        let mut count = self.count.saturating_sub(bytes.div_ceil(self.bytes.max(1)));
+        if count > 0 && is_readable(self.source) && is_readable(source_of(count - 1)) {
             return count;
         }
-        let is_fitting = |count: usize| is_readable(last(count));
         if self.from > 0 {
             let room =
                 (self.readable_end as usize).saturating_sub(self.source as usize + bytes - 1);
             count = count.min(room.div_ceil(self.from.unsigned_abs()));
-        } else if !is_fitting(0) {
+        } else if !is_readable(self.source) {
             count = 0;
         }
+        debug_assert!(
+            count == 0 || (is_readable(self.source) && is_readable(source_of(count - 1))),
+            "{count} moves of {bytes} bytes read beyond what may be read"
+        );
         count
     }
 }
 
-/// Copies `N` bytes.
-#[inline(always)]
-unsafe fn moved<V: Vector, const N: usize>(source: *const u8, target: *mut u8) {
-    // SAFETY: the caller's promise. Through a value, because a loop of copies would become a call to memcpy.
-    unsafe {
-        if N >= V::BYTES {
-            let mut at = 0;
-            while at < N {
-                V::load(source.wrapping_add(at)).store(target.wrapping_add(at));
-                at += V::BYTES;
-            }
-        } else if N.is_multiple_of(LANE_BYTES) {
-            let mut at = 0;
-            while at < N {
-                V::Lane::load(source.wrapping_add(at)).store(target.wrapping_add(at));
-                at += LANE_BYTES;
-            }
-        } else {
-            target.cast::<[u8; N]>().write_unaligned(source.cast::<[u8; N]>().read_unaligned());
-        }
-    }
-}
-
-/// Copies less than two lines, by two moves that may overlap.
+/// Copies a single run of any length.
 ///
 /// # Safety
-/// `bytes` bytes must be readable and writable.
+/// `bytes` bytes must be readable and writable, and the CPU must have the features of the level. Nothing else is
+/// touched.
 #[inline(always)]
-#[allow(clippy::cast_ptr_alignment)] // they are read and written unaligned
-pub(super) unsafe fn copy_short<V: Vector>(source: *const u8, target: *mut u8, bytes: usize) {
-    // By words and registers, because compilers keep arrays of bytes in memory.
-    macro_rules! both {
-        ($word:ty) => {{
-            let last = bytes - size_of::<$word>();
-            let (a, b) = (source.cast::<$word>(), source.wrapping_add(last).cast::<$word>());
-            let (a, b) = (a.read_unaligned(), b.read_unaligned());
-            target.cast::<$word>().write_unaligned(a);
-            target.wrapping_add(last).cast::<$word>().write_unaligned(b);
-        }};
+pub(super) unsafe fn copy_run<V: Vector>(source: *const u8, target: *mut u8, bytes: usize) {
+    if bytes < 2 * LINE_BYTES {
+        return copy_short::<V>(source, target, bytes);
     }
-    // SAFETY: the caller's promise.
-    unsafe {
-        match bytes {
-            64.. => {
-                moved::<V, 64>(source, target);
-                moved::<V, 64>(source.wrapping_add(bytes - 64), target.wrapping_add(bytes - 64));
-            }
-            32.. => {
-                moved::<V, 32>(source, target);
-                moved::<V, 32>(source.wrapping_add(bytes - 32), target.wrapping_add(bytes - 32));
-            }
-            16.. => {
-                let (a, b) =
-                    (V::Lane::load(source), V::Lane::load(source.wrapping_add(bytes - 16)));
-                a.store(target);
-                b.store(target.wrapping_add(bytes - 16));
-            }
-            8.. => both!(u64),
-            4.. => both!(u32),
-            2.. => both!(u16),
-            1 => target.write(source.read()),
-            0 => {}
+    let last = bytes - V::BYTES;
+    let end = V::load(source.wrapping_add(last));
+    let mut at = 0;
+    if bytes >= ALIGNED_RUN_BYTES {
+        V::load(source).store(target);
+        at = (target as usize).wrapping_neg() % V::BYTES;
+        while at + 4 * V::BYTES <= last {
+            let (source, target) = (source.wrapping_add(at), target.wrapping_add(at));
+            let load = |n| V::load(source.wrapping_add(n * V::BYTES));
+            let (a, b, c, d) = (load(0), load(1), load(2), load(3));
+            a.store(target);
+            b.store(target.wrapping_add(V::BYTES));
+            c.store(target.wrapping_add(2 * V::BYTES));
+            d.store(target.wrapping_add(3 * V::BYTES));
+            at += opaque(4 * V::BYTES);
         }
     }
-}
-
-/// Copies a run of any length.
-///
-/// # Safety
-/// `bytes` bytes must be readable and writable.
-#[inline(always)]
-pub(super) unsafe fn copy<V: Vector>(source: *const u8, target: *mut u8, bytes: usize) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        if bytes < 2 * LINE_BYTES {
-            return copy_short::<V>(source, target, bytes);
-        }
-        let last = bytes - V::BYTES;
-        let end = V::load(source.wrapping_add(last));
-        let mut at = 0;
-        if bytes >= ALIGNED_RUN_BYTES {
-            V::load(source).store(target);
-            at = (target as usize).wrapping_neg() % V::BYTES;
-            while at + 4 * V::BYTES <= last {
-                let (source, target) = (source.wrapping_add(at), target.wrapping_add(at));
-                let load = |n| V::load(source.wrapping_add(n * V::BYTES));
-                let (a, b, c, d) = (load(0), load(1), load(2), load(3));
-                a.store(target);
-                b.store(target.wrapping_add(V::BYTES));
-                c.store(target.wrapping_add(2 * V::BYTES));
-                d.store(target.wrapping_add(3 * V::BYTES));
-                at += opaque(4 * V::BYTES);
-            }
-        }
-        while at < last {
-            V::load(source.wrapping_add(at)).store(target.wrapping_add(at));
-            at += opaque(V::BYTES);
-        }
-        end.store(target.wrapping_add(last));
+    while at < last {
+        V::load(source.wrapping_add(at)).store(target.wrapping_add(at));
+        at += opaque(V::BYTES);
     }
+    end.store(target.wrapping_add(last));
 }
 
 /// Copies runs of any length at equal distances.
 ///
 /// # Safety
-/// The runs must be readable and writable, and the source readable from the first of them to `readable_end`, if that
-/// lies behind it.
+/// All runs of all steps must be readable and writable, and the CPU must have the features of the level. If
+/// `readable_end` lies beyond the first run of a step, everything from the lowest byte of the step's runs to there must
+/// be readable, too. Nothing is written but the runs.
 #[inline(always)]
 pub(super) unsafe fn copy_runs<V: Vector>(runs: &Runs) {
     let mut step = *runs;
     for _ in 0..runs.outer.extent {
-        // SAFETY: the caller's promise.
-        unsafe { copy_step::<V>(&step) };
+        copy_step::<V>(&step);
         step = step.steps(1, 1);
     }
 }
@@ -196,43 +155,39 @@ pub(super) unsafe fn copy_runs<V: Vector>(runs: &Runs) {
 /// Copies the runs of a step of the outer axis.
 #[inline(always)]
 unsafe fn copy_step<V: Vector>(runs: &Runs) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let done = match runs.run {
-            run if runs.to != run.cast_signed() || runs.count <= 4 => 0,
-            3 => overlapped::<V, 4>(runs),
-            5..=7 => overlapped::<V, 8>(runs),
-            9..=15 => overlapped::<V, 16>(runs),
-            17..=31 if runs.run != 24 => overlapped::<V, 32>(runs),
-            33..=63 if runs.run != 48 => overlapped::<V, 64>(runs),
-            _ => 0,
-        };
-        exact::<V>(&runs.skip(done));
-    }
+    let done = match runs.bytes {
+        bytes if runs.to != bytes.cast_signed() || runs.count <= 4 => 0,
+        3 => overlapped::<V, 4>(runs),
+        5..=7 => overlapped::<V, 8>(runs),
+        9..=15 => overlapped::<V, 16>(runs),
+        // Two moves without an overlap are as quick.
+        24 | 48 => 0,
+        17..=31 => overlapped::<V, 32>(runs),
+        33..=63 => overlapped::<V, 64>(runs),
+        _ => 0,
+    };
+    exact::<V>(&runs.skip(done));
 }
 
 /// Copies the first runs by moves of `N` bytes, more than a run has: what a move writes beyond its run is written again
 /// by the next. Returns how many runs it has copied.
 #[inline(always)]
 unsafe fn overlapped<V: Vector, const N: usize>(runs: &Runs) -> usize {
-    let &Runs { mut source, mut target, run, from, .. } = runs;
+    let &Runs { mut source, mut target, bytes, from, .. } = runs;
     let count = runs.fitting(N);
     let mut left = count;
-    // SAFETY: the moves stay within what may be read and written.
-    unsafe {
-        while left >= 4 {
-            moved::<V, N>(source, target);
-            moved::<V, N>(source.wrapping_offset(from), target.wrapping_add(run));
-            moved::<V, N>(source.wrapping_offset(2 * from), target.wrapping_add(2 * run));
-            moved::<V, N>(source.wrapping_offset(3 * from), target.wrapping_add(3 * run));
-            (source, target) = (source.wrapping_offset(4 * from), target.wrapping_add(4 * run));
-            left -= opaque(4);
-        }
-        while left > 0 {
-            moved::<V, N>(source, target);
-            (source, target) = (source.wrapping_offset(from), target.wrapping_add(run));
-            left -= opaque(1);
-        }
+    while left >= 4 {
+        copy_bytes::<V, N>(source, target);
+        copy_bytes::<V, N>(source.wrapping_offset(from), target.wrapping_add(bytes));
+        copy_bytes::<V, N>(source.wrapping_offset(2 * from), target.wrapping_add(2 * bytes));
+        copy_bytes::<V, N>(source.wrapping_offset(3 * from), target.wrapping_add(3 * bytes));
+        (source, target) = (source.wrapping_offset(4 * from), target.wrapping_add(4 * bytes));
+        left -= opaque(4);
+    }
+    while left > 0 {
+        copy_bytes::<V, N>(source, target);
+        (source, target) = (source.wrapping_offset(from), target.wrapping_add(bytes));
+        left -= opaque(1);
     }
     count
 }
@@ -240,7 +195,7 @@ unsafe fn overlapped<V: Vector, const N: usize>(runs: &Runs) -> usize {
 /// Copies runs by moves of exactly their bytes.
 #[inline(always)]
 unsafe fn exact<V: Vector>(runs: &Runs) {
-    let run = runs.run;
+    let bytes = runs.bytes;
     // A macro, because closures do not have the features of the level.
     macro_rules! each {
         ($source:ident, $target:ident: $copy:expr) => {{
@@ -252,46 +207,37 @@ unsafe fn exact<V: Vector>(runs: &Runs) {
             }
         }};
     }
-    // SAFETY: the caller's promise.
-    unsafe {
-        match run {
-            1 => each!(source, target: moved::<V, 1>(source, target)),
-            2 => each!(source, target: moved::<V, 2>(source, target)),
-            4 => each!(source, target: moved::<V, 4>(source, target)),
-            8 => each!(source, target: moved::<V, 8>(source, target)),
-            12 => each!(source, target: in_two::<V, 8, 4>(source, target)),
-            16 => each!(source, target: moved::<V, 16>(source, target)),
-            24 => each!(source, target: in_two::<V, 16, 8>(source, target)),
-            32 => each!(source, target: moved::<V, 32>(source, target)),
-            48 => each!(source, target: in_two::<V, 32, 16>(source, target)),
-            64 => each!(source, target: moved::<V, 64>(source, target)),
-            ..=127 => each!(source, target: copy_short::<V>(source, target, run)),
-            128..ALIGNED_RUN_BYTES => each!(source, target: by_halves::<V>(source, target, run)),
-            _ => each!(source, target: copy::<V>(source, target, run)),
-        }
+    match bytes {
+        1 => each!(source, target: copy_bytes::<V, 1>(source, target)),
+        2 => each!(source, target: copy_bytes::<V, 2>(source, target)),
+        4 => each!(source, target: copy_bytes::<V, 4>(source, target)),
+        8 => each!(source, target: copy_bytes::<V, 8>(source, target)),
+        12 => each!(source, target: in_two::<V, 8, 4>(source, target)),
+        16 => each!(source, target: copy_bytes::<V, 16>(source, target)),
+        24 => each!(source, target: in_two::<V, 16, 8>(source, target)),
+        32 => each!(source, target: copy_bytes::<V, 32>(source, target)),
+        48 => each!(source, target: in_two::<V, 32, 16>(source, target)),
+        64 => each!(source, target: copy_bytes::<V, 64>(source, target)),
+        ..=127 => each!(source, target: copy_short::<V>(source, target, bytes)),
+        128..ALIGNED_RUN_BYTES => each!(source, target: by_halves::<V>(source, target, bytes)),
+        _ => each!(source, target: copy_run::<V>(source, target, bytes)),
     }
 }
 
 /// Copies half a line at a time; the last half ends with the run.
 #[inline(always)]
-unsafe fn by_halves<V: Vector>(source: *const u8, target: *mut u8, run: usize) {
+unsafe fn by_halves<V: Vector>(source: *const u8, target: *mut u8, bytes: usize) {
     let mut at = 0;
-    // SAFETY: the caller's promise.
-    unsafe {
-        while at + 32 < run {
-            moved::<V, 32>(source.wrapping_add(at), target.wrapping_add(at));
-            at += opaque(32);
-        }
-        moved::<V, 32>(source.wrapping_add(run - 32), target.wrapping_add(run - 32));
+    while at + 32 < bytes {
+        copy_bytes::<V, 32>(source.wrapping_add(at), target.wrapping_add(at));
+        at += opaque(32);
     }
+    copy_bytes::<V, 32>(source.wrapping_add(bytes - 32), target.wrapping_add(bytes - 32));
 }
 
 /// Copies exactly `A` and `B` bytes, without the overlap that would make more moves lie across two lines.
 #[inline(always)]
 unsafe fn in_two<V: Vector, const A: usize, const B: usize>(source: *const u8, target: *mut u8) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        moved::<V, A>(source, target);
-        moved::<V, B>(source.wrapping_add(A), target.wrapping_add(A));
-    }
+    copy_bytes::<V, A>(source, target);
+    copy_bytes::<V, B>(source.wrapping_add(A), target.wrapping_add(A));
 }

@@ -1,6 +1,7 @@
 //! Small copies of few packed rows: the runs of each piece by one call of a kernel, with no further decisions.
 
-use super::machine::{Machine, MANY_ROWS};
+use super::machine::Machine;
+use super::machine_constants::MANY_ROWS;
 use super::nest::Axis;
 use super::runs::Runs;
 use super::vector::LANE_BYTES;
@@ -33,7 +34,7 @@ fn step_bytes(transfer: &Transfer<'_>) -> usize {
 /// Copies the runs of the first piece, then those of the next.
 ///
 /// # Safety
-/// As [`super::run`].
+/// As [`super::execute`].
 #[inline]
 pub(super) unsafe fn copy(transfer: &Transfer<'_>) {
     let geometry = &transfer.geometry;
@@ -45,7 +46,7 @@ pub(super) unsafe fn copy(transfer: &Transfer<'_>) {
         for part in transfer.parts.iter() {
             let source = transfer.source.wrapping_add(usize_of(part.offset) * step);
             // SAFETY: the piece of a packed input, and all of a packed output.
-            unsafe { (kernels.copy)(source, part.target, usize_of(part.len) * step) };
+            unsafe { (kernels.copy_run)(source, part.target, usize_of(part.len) * step) };
         }
         return;
     }
@@ -54,7 +55,7 @@ pub(super) unsafe fn copy(transfer: &Transfer<'_>) {
         let runs = Runs {
             source: transfer.source.wrapping_add(usize_of(part.offset) * step),
             target: part.target,
-            run,
+            bytes: run,
             count: rows,
             from: row.cast_signed(),
             to: run.cast_signed(),

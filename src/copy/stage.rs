@@ -1,10 +1,26 @@
-//! Stages, for what is not whole lines yet on its way past the caches: any kernel fills them, and whole lines are sent.
-//! The rest of a line waits for what follows in the target, from one row to the next.
+//! Stages, for what is not whole lines yet on its way past the caches: any kernel fills them, and whole lines are
+//! streamed. The rest of a line waits in the stage for what follows in the target.
 //!
-//! # Safety
-//! For everything unsafe here: the targets of what has been pushed must still be writable, and a fence must follow.
+//! A target that does not begin a line gets 100 bytes, and then 60 more:
+//!
+//! ```text
+//! target     |...<- first bytes --------|-------->               |         | lines
+//! stage      |   ^begin                 |        ^end            |
+//!            |...aaaaaaaaaaaaaaaaaaaaaaa|aaaaaaaaa               |         100 bytes are put at `begin`
+//!              stored: others own the     held back: it is moved
+//!              line's first bytes         to the front
+//!
+//! stage      |aaaaaaaaa                 |                        |         `line` is now the second line
+//!            |aaaaaaaaabbbbbbbbbbbbbbbbb|bbb                     |         60 bytes are put at `end`
+//!              streamed as a whole line   held back
+//! ```
+//!
+//! If bytes for another place are put into a stage, or when all is done, what is held back is stored through the caches.
 
-use super::level::Kernels;
+// The bodies of unsafe functions need no further blocks: what they require is in their `# Safety`.
+#![allow(unsafe_op_in_unsafe_fn)]
+
+use super::kernels::Kernels;
 use super::program::MAX_OUTPUTS;
 use super::runs::Runs;
 use super::vector::LINE_BYTES;
@@ -27,32 +43,46 @@ struct Held {
     end: usize,
 }
 
+impl Held {
+    const NOTHING: Self = Self { line: null_mut(), begin: 0, end: 0 };
+}
+
 /// A stage for each target that is being written.
 pub(super) struct Stages {
+    kernels: &'static Kernels,
     buffer: Buffer,
+    /// How the buffer is divided; 0 before that.
+    count: usize,
     stage_bytes: usize,
     held: [Held; MAX_STAGES],
 }
 
 impl Stages {
     #[inline(always)] // it is too large to return cheaply
-    pub(super) fn new() -> Self {
+    pub(super) fn new(kernels: &'static Kernels) -> Self {
         Self {
+            kernels,
             buffer: Buffer([const { MaybeUninit::uninit() }; STAGES_BYTES]),
+            count: 0,
             stage_bytes: 0,
-            held: [Held { line: null_mut(), begin: 0, end: 0 }; MAX_STAGES],
+            held: [Held::NOTHING; MAX_STAGES],
         }
     }
 
-    /// Divides the buffer among `count` targets, at least two: a CPU that sends much at a time reads nothing meanwhile.
-    /// Returns how many bytes fit into a stage, after which there is a line that kernels may write beyond them.
-    pub(super) unsafe fn divide(&mut self, count: usize, kernels: &Kernels) -> usize {
+    /// Divides the buffer among `count` targets, at least two: a CPU that streams much at a time reads nothing
+    /// meanwhile. Returns how many bytes fit into a stage, after which there is a line that kernels may write beyond
+    /// them.
+    ///
+    /// # Safety
+    /// As for [`Stages::finish`].
+    pub(super) unsafe fn divide(&mut self, count: usize) -> usize {
+        debug_assert!((1..=MAX_STAGES).contains(&count), "{count} stages");
         let stage_bytes = div(STAGES_BYTES, count.max(2)) / LINE_BYTES * LINE_BYTES;
         if stage_bytes != self.stage_bytes {
-            // SAFETY: the caller's promise.
-            unsafe { self.finish(kernels) };
+            self.finish();
             self.stage_bytes = stage_bytes;
         }
+        self.count = count;
         stage_bytes - 2 * LINE_BYTES
     }
 
@@ -61,38 +91,34 @@ impl Stages {
     }
 
     /// Returns where to put the next bytes of a target. If bytes for another place are held, they are stored first.
-    pub(super) unsafe fn room(
-        &mut self,
-        number: usize,
-        target: *mut u8,
-        kernels: &Kernels,
-    ) -> *mut u8 {
-        let memory = self.memory(number);
+    ///
+    /// # Safety
+    /// As for [`Stages::finish`].
+    pub(super) unsafe fn room(&mut self, number: usize, target: *mut u8) -> *mut u8 {
+        debug_assert!(number < self.count, "stage {number} of {}", self.count);
+        let (memory, kernels) = (self.memory(number), self.kernels);
         let Some(held) = self.held.get_mut(number) else { return target };
         if held.line.wrapping_add(held.end) != target {
-            // SAFETY: the caller's promise.
-            unsafe { held.finish(memory, kernels) };
+            held.store(memory, kernels);
             let begin = target as usize % LINE_BYTES;
             *held = Held { line: target.wrapping_sub(begin), begin, end: begin };
         }
         memory.wrapping_add(held.end)
     }
 
-    /// Takes the bytes that have been put there, sends whole lines, and moves the rest to the front.
+    /// Takes the bytes that have been put there, streams whole lines, and moves the rest to the front. With each line,
+    /// one from `next` on is prefetched.
     ///
     /// # Safety
-    /// `bytes` more bytes of the target must be writable. A fence must follow.
-    pub(super) unsafe fn push(
-        &mut self,
-        number: usize,
-        bytes: usize,
-        next: *const u8,
-        kernels: &Kernels,
-    ) {
-        let memory = self.memory(number);
+    /// [`Stages::room`] must have been called for this stage, and no more bytes put there than fit; as many bytes of the
+    /// target must be writable. A fence must follow before others read the target, and [`Stages::finish`].
+    pub(super) unsafe fn push(&mut self, number: usize, bytes: usize, next: *const u8) {
+        let (memory, kernels, stage_bytes) = (self.memory(number), self.kernels, self.stage_bytes);
         let Some(held) = self.held.get_mut(number) else { return };
-        let &mut Held { line, begin, end } = held;
+        let Held { line, begin, end } = *held;
         let end = end + bytes;
+        debug_assert!(!line.is_null(), "bytes without a place are pushed into stage {number}");
+        debug_assert!(end + LINE_BYTES <= stage_bytes, "{end} bytes in a stage of {stage_bytes}");
         let whole = end / LINE_BYTES * LINE_BYTES;
         if whole == 0 {
             held.end = end;
@@ -100,26 +126,25 @@ impl Stages {
         }
         // The first line may begin with bytes of others.
         let at = begin.next_multiple_of(LINE_BYTES);
-        // SAFETY: within the buffer; the caller's promise.
-        unsafe {
-            (kernels.copy)(memory.wrapping_add(begin), line.wrapping_add(begin), at - begin);
-            let (source, target) = (memory.wrapping_add(at), line.wrapping_add(at));
-            (kernels.stream_runs)(&Runs::one(source, target, whole - at), next);
-            (kernels.copy)(memory.wrapping_add(whole), memory, end - whole);
-        }
+        (kernels.copy_run)(memory.wrapping_add(begin), line.wrapping_add(begin), at - begin);
+        let lines = Runs::one(memory.wrapping_add(at), line.wrapping_add(at), whole - at);
+        (kernels.stream_runs)(&lines, next);
+        (kernels.copy_run)(memory.wrapping_add(whole), memory, end - whole);
         *held = Held { line: line.wrapping_add(whole), begin: 0, end: end - whole };
     }
 
     /// Stores what is held back.
-    pub(super) unsafe fn finish(&mut self, kernels: &Kernels) {
+    ///
+    /// # Safety
+    /// The targets of what has been pushed must still be writable.
+    pub(super) unsafe fn finish(&mut self) {
         if self.stage_bytes == 0 {
             return; // nothing has been put there
         }
         for number in 0..MAX_STAGES {
-            let memory = self.memory(number);
+            let (memory, kernels) = (self.memory(number), self.kernels);
             if let Some(held) = self.held.get_mut(number) {
-                // SAFETY: the caller's promise.
-                unsafe { held.finish(memory, kernels) };
+                held.store(memory, kernels);
             }
         }
     }
@@ -127,12 +152,12 @@ impl Stages {
 
 impl Held {
     /// Stores what is held back, once.
-    unsafe fn finish(&mut self, memory: *const u8, kernels: &Kernels) {
+    ///
+    /// # Safety
+    /// As for [`Stages::finish`].
+    unsafe fn store(&mut self, memory: *const u8, kernels: &Kernels) {
         let Self { line, begin, end } = *self;
-        // SAFETY: within the buffer; the caller's promise.
-        unsafe {
-            (kernels.copy)(memory.wrapping_add(begin), line.wrapping_add(begin), end - begin);
-        };
+        (kernels.copy_run)(memory.wrapping_add(begin), line.wrapping_add(begin), end - begin);
         self.begin = end;
     }
 }

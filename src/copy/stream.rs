@@ -1,140 +1,112 @@
-//! Kernels that send runs past the caches: whole lines with non-temporal stores, the rest at both ends with others.
+//! Kernels that stream runs: whole lines past the caches with non-temporal stores, the rest at both ends with others.
 //!
-//! The idea: a CPU prefetches from several places that are read in order, but starts anew with each run and each page.
-//! So some long runs are interleaved, a few lines of each, and with each line the same place in the runs after them is
-//! prefetched. A single run prefetches what lies ahead in it.
+//! Some long runs are interleaved, a few lines of each, because CPUs prefetch from several places at a time that are
+//! read in order (`ahead.rs`). With four runs:
 //!
-//! If a run ends within a line and the next one begins there, the two are joined before the line is sent.
+//! ```text
+//!            |- INTERLEAVED_BYTES -|
+//! run 0      1 ------------------> 5 ------------------> 9 ----
+//! run 1      2 ------------------> 6 ------------------> 10 ---
+//! run 2      3 ------------------> 7 ------------------> 11 ---
+//! run 3      4 ------------------> 8 ------------------> 12 ---
+//! ```
 //!
-//! # Safety
-//! For everything unsafe here: the runs must be readable, writable, and at least a line long; the CPU must have the
-//! features of the level, and a fence must follow.
+//! A line is streamed as a whole or not at all. If a run ends within a line of the target and the next run begins there,
+//! the two are joined in a seam first:
+//!
+//! ```text
+//! target     |......aa|aaaaaaaa|aaaaabbb|bbbbbbbb|bbb.....|     | lines
+//!              short   streamed   seam   streamed  short
+//! ```
 
-use super::machine::{INTERLEAVED_BYTES, INTERLEAVED_RUNS, PREFETCH_BYTES};
+// The bodies of unsafe functions need no further blocks: what they require is in their `# Safety`.
+#![allow(unsafe_op_in_unsafe_fn)]
+
+use super::ahead::RunAhead;
+use super::machine_constants::{INTERLEAVED_BYTES, INTERLEAVED_RUNS};
 use super::opaque::opaque;
-use super::runs::{copy_short, Runs};
-use super::vector::{Vector, LINE_BYTES};
+use super::runs::Runs;
+use super::vector::{copy_short, Vector, LINE_BYTES};
 
-/// Sends the runs of one step at equal distances. What is read after them begins at `next`, at the same distances.
+/// Streams the runs of one step. What is read after them begins at `next`, at the same distances.
 ///
 /// # Safety
-/// As the module says.
+/// The runs must be readable and writable, and each at least a line long, or whole lines of the target; the CPU must
+/// have the features of the level; and a fence must follow before others read the target. Nothing is read or written but the
+/// runs. `next` may be any address.
 #[inline(always)]
 pub(super) unsafe fn stream_runs<V: Vector>(runs: &Runs, next: *const u8) {
-    let &Runs { run, count, .. } = runs;
-    // SAFETY: within the runs.
-    unsafe {
-        if count == 1 || run < INTERLEAVED_BYTES {
-            for row in 0..count {
-                part_of_run::<V, false>(runs, row, 0, run, next);
-            }
-            return;
+    let &Runs { bytes, count, .. } = runs;
+    debug_assert!(
+        bytes >= LINE_BYTES || (bytes | runs.target as usize).is_multiple_of(LINE_BYTES),
+        "runs of {bytes} bytes are streamed, which may lie within a line"
+    );
+    debug_assert!(runs.outer.extent == 1, "only one step is streamed");
+    if count == 1 || bytes < INTERLEAVED_BYTES {
+        for index in 0..count {
+            stream_segment::<V, false>(runs, index, 0, bytes, next);
         }
-        let mut done = 0;
-        while done < count {
-            let some = INTERLEAVED_RUNS.min(count - done);
-            let mut part = 0;
-            while part < run {
-                let end = (part + INTERLEAVED_BYTES).min(run);
-                for row in done..done + some {
-                    part_of_run::<V, true>(runs, row, part, end, next);
-                }
-                part = end;
+        return;
+    }
+    let mut done = 0;
+    while done < count {
+        let some = INTERLEAVED_RUNS.min(count - done);
+        let mut begin = 0;
+        while begin < bytes {
+            let end = (begin + INTERLEAVED_BYTES).min(bytes);
+            for index in done..done + some {
+                stream_segment::<V, true>(runs, index, begin, end, next);
             }
-            done += some;
+            begin = end;
         }
+        done += some;
     }
 }
 
-/// Prefetches some bytes of each row; they are read later.
+/// Streams the lines of a run that begin between `begin` and `end`, and stores the partial ones at the run's ends.
 #[inline(always)]
-pub(super) fn prefetch_rows<V: Vector>(source: *const u8, rows: usize, from: isize, bytes: usize) {
-    let mut row = source;
-    for _ in 0..rows {
-        let mut at = 0;
-        while at < bytes {
-            V::prefetch_later(row.wrapping_add(at));
-            at += LINE_BYTES;
-        }
-        V::prefetch_later(row.wrapping_add(bytes - 1));
-        row = opaque(row.wrapping_offset(from));
-    }
-}
-
-/// Sends the lines of a run that begin between `begin` and `end`, and the partial ones at the run's ends.
-#[inline(always)]
-unsafe fn part_of_run<V: Vector, const INTERLEAVED: bool>(
+unsafe fn stream_segment<V: Vector, const INTERLEAVED: bool>(
     runs: &Runs,
-    row: usize,
+    index: usize,
     begin: usize,
     end: usize,
     next: *const u8,
 ) {
-    let &Runs { run, count, from, to, .. } = runs;
-    let steps = row.cast_signed();
-    let source = runs.source.wrapping_offset(from.wrapping_mul(steps));
-    let target = runs.target.wrapping_offset(to.wrapping_mul(steps));
-    let are_joined = to == run.cast_signed();
+    let &Runs { bytes, count, from, to, .. } = runs;
+    let source = runs.source.wrapping_offset(from.wrapping_mul(index.cast_signed()));
+    let target = runs.target.wrapping_offset(to.wrapping_mul(index.cast_signed()));
+    let are_joined = to == bytes.cast_signed();
     // The first place from `at` on that begins a line; and what is left after the last line.
     let line = |at: usize| at + (target as usize + at).wrapping_neg() % LINE_BYTES;
-    let rest = (target as usize + run) % LINE_BYTES;
-    let last = run - rest;
+    let rest = (target as usize + bytes) % LINE_BYTES;
+    let last = bytes - rest;
     let (first, until) = (line(begin).min(last), line(end).min(last));
-    // SAFETY: all of it lies within the run, or the next one.
-    unsafe {
-        if begin == 0 && !(are_joined && row > 0) {
-            copy_short::<V>(source, target, line(0));
-        }
-        let rows_on = |rows: usize| source.wrapping_offset(from.wrapping_mul(rows.cast_signed()));
-        let prefetch = if count == 1 {
-            Prefetch { own: run.saturating_sub(PREFETCH_BYTES), next }
-        } else if INTERLEAVED && row + INTERLEAVED_RUNS < count {
-            Prefetch { own: 0, next: rows_on(INTERLEAVED_RUNS) }
-        } else {
-            let row = if INTERLEAVED { row % INTERLEAVED_RUNS } else { row };
-            let ahead = from.wrapping_mul(row.cast_signed());
-            Prefetch { own: 0, next: next.wrapping_offset(ahead) }
-        };
-        let mut at = first;
-        while at < until {
-            if INTERLEAVED {
-                V::prefetch_later(prefetch.of(source, at));
-            } else {
-                V::prefetch(prefetch.of(source, at));
-            }
-            let mut part = at;
-            while part < at + LINE_BYTES {
-                V::load(source.wrapping_add(part)).stream(target.wrapping_add(part));
-                part += V::BYTES;
-            }
-            at += opaque(LINE_BYTES);
-        }
-        if end < run || rest == 0 {
-            return;
-        }
-        let (tail_source, tail_target) = (source.wrapping_add(last), target.wrapping_add(last));
-        if are_joined && row + 1 < count {
-            V::prefetch(prefetch.of(source, run - 1));
-            V::stream_seam(tail_source, rest, source.wrapping_offset(from), tail_target);
-        } else {
-            copy_short::<V>(tail_source, tail_target, rest);
-        }
+    if begin == 0 && !(are_joined && index > 0) {
+        copy_short::<V>(source, target, line(0));
     }
-}
-
-/// What is prefetched with a line: what lies ahead in the run, for its first `own` bytes, and then what is next.
-struct Prefetch {
-    own: usize,
-    next: *const u8,
-}
-
-impl Prefetch {
-    #[inline(always)]
-    fn of(&self, source: *const u8, at: usize) -> *const u8 {
-        if at < self.own {
-            source.wrapping_add(at + PREFETCH_BYTES)
+    let ahead = RunAhead::new(runs, index, next, INTERLEAVED);
+    let mut at = first;
+    while at < until {
+        if INTERLEAVED {
+            V::prefetch_later(ahead.of_line(source, at));
         } else {
-            self.next.wrapping_add(at - self.own)
+            V::prefetch(ahead.of_line(source, at));
         }
+        let mut place = at;
+        while place < at + LINE_BYTES {
+            V::load(source.wrapping_add(place)).stream(target.wrapping_add(place));
+            place += V::BYTES;
+        }
+        at += opaque(LINE_BYTES);
+    }
+    if end < bytes || rest == 0 {
+        return;
+    }
+    let (tail_source, tail_target) = (source.wrapping_add(last), target.wrapping_add(last));
+    if are_joined && index + 1 < count {
+        V::prefetch(ahead.of_line(source, bytes - 1));
+        V::stream_seam(tail_source, rest, source.wrapping_offset(from), tail_target);
+    } else {
+        copy_short::<V>(tail_source, tail_target, rest);
     }
 }

@@ -1,17 +1,35 @@
-//! Kernels that transpose: the units of a row go to as many columns.
+//! Kernels that transpose: the units of a row of the input go to as many columns of the output.
 //!
-//! The idea: of as many rows as a lane of 16 bytes has units, one lane each makes a square. Unpacking the first half of
-//! its rows with the second, unit by unit, once for each power of two, transposes it. Each lane of a register has a
-//! square of its own, of the rows that follow, so that a register ends up with units that are contiguous in a column.
+//! The rows of a block have a unit for each target, and each target is a column that gets a unit from every row. A lane
+//! of 16 bytes holds `K` units, so `K` rows of `K` columns make a square. With units of 4 bytes, `K` is 4; w, x, y and
+//! z are the columns. Unpacking takes units from the low halves of two registers in turn, and from their high halves:
 //!
-//! # Safety
-//! For everything unsafe here: the units must be readable and writable, and the CPU must have the features of the
-//! level. A fence must follow what goes past the caches.
+//! ```text
+//!   rows of the input        1st with 3rd, 2nd with 4th       1st with 3rd, 2nd with 4th: columns
+//!   w0 x0 y0 z0              w0 w2 x0 x2   (low halves)       w0 w1 w2 w3
+//!   w1 x1 y1 z1      --->    y0 y2 z0 z2   (high halves)  --> x0 x1 x2 x3
+//!   w2 x2 y2 z2              w1 w3 x1 x3                      y0 y1 y2 y3
+//!   w3 x3 y3 z3              y1 y3 z1 z3                      z0 z1 z2 z3
+//! ```
+//!
+//! Each pass unpacks register `n` with register `n + K / 2`; after one pass for each power of two, the square is
+//! transposed. A wider register has a square in each lane. Loaded whole, its lanes are columns that lie side by side;
+//! lanes are exchanged first, so that they are the rows of one column that follow each other, and a store fills a
+//! register's length of that column. With two lanes:
+//!
+//! ```text
+//!   row 0:  w0 x0 y0 z0 | s0 t0 u0 v0                 w0 x0 y0 z0 | w4 x4 y4 z4    square of w x y z,
+//!   row 4:  w4 x4 y4 z4 | s4 t4 u4 v4   --lanes-->    s0 t0 u0 v0 | s4 t4 u4 v4    square of s t u v
+//! ```
 
-use super::stream::prefetch_rows;
+// The bodies of unsafe functions need no further blocks: what they require is in their `# Safety`.
+#![allow(unsafe_op_in_unsafe_fn)]
+
+use super::ahead::{prefetch_columns, prefetch_rows};
 use super::vector::{Vector, LANE_BYTES, LINE_BYTES};
 use crate::math::{div, div_ceil};
 use core::mem::MaybeUninit;
+use core::slice;
 
 /// The most columns of a block.
 pub(super) const MAX_COLUMNS: usize = 64;
@@ -39,12 +57,13 @@ pub(super) fn units_of_lane(unit: usize) -> Option<usize> {
 }
 
 impl Block<'_> {
-    pub(super) fn row(&self, row: usize) -> *const u8 {
+    fn row(&self, row: usize) -> *const u8 {
         self.source.wrapping_offset(self.from.wrapping_mul(row.cast_signed()))
     }
 
     /// Returns the block without its first rows.
     pub(super) fn skip(&self, rows: usize) -> Self {
+        debug_assert!(rows <= self.rows, "{rows} of {} rows are skipped", self.rows);
         Self {
             source: self.row(rows),
             rows: self.rows - rows,
@@ -53,14 +72,27 @@ impl Block<'_> {
         }
     }
 
+    /// Checks what the kernels rely on. Columns of less than a lane are loaded in one, and stored as many as there are.
+    #[inline(always)]
+    fn check<const U: usize, const K: usize>(&self) {
+        const { assert!(U * K == LANE_BYTES) }
+        debug_assert!(self.unit == U, "units of {} bytes in tiles of {U}", self.unit);
+        debug_assert!(
+            (1..=MAX_COLUMNS).contains(&self.targets.len()),
+            "a block of {} columns",
+            self.targets.len()
+        );
+    }
+
     /// Returns whether all targets continue where lines begin.
     pub(super) fn begins_lines(&self) -> bool {
         let begins = |target: &*mut u8| (*target as usize + self.at).is_multiple_of(LINE_BYTES);
         self.targets.iter().all(begins)
     }
 
-    pub(super) fn take(&self, rows: usize) -> Self {
-        Self { rows, ..*self }
+    /// Returns some of the block's rows.
+    fn some(&self, begin: usize, rows: usize) -> Self {
+        Self { rows, ..self.skip(begin) }
     }
 
     /// Returns how many of the first rows can be read by whole lanes, if rows are shorter than that.
@@ -73,11 +105,10 @@ impl Block<'_> {
         if room == 0 {
             return 0;
         }
-        let lanes = match self.from {
-            1.. => div_ceil(room, self.from.unsigned_abs()),
-            _ => usize::MAX,
-        };
-        lanes.min(self.rows)
+        match self.from {
+            1.. => div_ceil(room, self.from.unsigned_abs()).min(self.rows),
+            _ => self.rows,
+        }
     }
 }
 
@@ -86,55 +117,51 @@ impl Block<'_> {
 /// for those is left. Returns how many rows are done.
 ///
 /// # Safety
-/// As the module says.
+/// The units of all rows must be readable: `targets.len()` of `U` bytes from each row's first byte on. If such a row is
+/// shorter than a lane, everything from the lowest row on to `readable_end` must be readable. `rows` units must be
+/// writable at each target, `at` bytes behind it; nothing else is written. The CPU must have the features of the level.
 #[inline(always)]
 pub(super) unsafe fn transpose<V: Vector, const U: usize, const K: usize>(
     block: &Block<'_>,
 ) -> usize {
+    block.check::<U, K>();
     let rows = block.readable_rows();
     let each = V::BYTES / U;
     let is_whole = rows == block.rows;
     let mut done = 0;
-    // SAFETY: within the block.
-    unsafe {
-        while rows >= each && (done + each <= rows || (is_whole && done < rows)) {
-            let begin = done.min(rows - each);
-            row_of_tiles::<V, U, K>(&block.skip(begin));
-            done = begin + each;
-        }
-        while rows >= K && (rows - done >= K || (rows < each && done < rows)) {
-            let begin = done.min(rows - K);
-            row_of_lanes::<V, U, K>(&block.skip(begin));
-            done = begin + K;
-        }
+    while rows >= each && (done + each <= rows || (is_whole && done < rows)) {
+        let begin = done.min(rows - each);
+        all_columns::<V, U, K>(&block.skip(begin));
+        done = begin + each;
+    }
+    while rows >= K && (rows - done >= K || (rows < each && done < rows)) {
+        let begin = done.min(rows - K);
+        all_columns_by_lanes::<V, U, K>(&block.skip(begin));
+        done = begin + K;
     }
     done
 }
 
 /// Transposes as many rows as a register takes, in all columns.
 #[inline(always)]
-unsafe fn row_of_tiles<V: Vector, const U: usize, const K: usize>(block: &Block<'_>) {
+unsafe fn all_columns<V: Vector, const U: usize, const K: usize>(block: &Block<'_>) {
     let mut column = 0;
     while column < block.targets.len() {
-        // SAFETY: within the block, or what has been found readable.
-        column = unsafe { any_tile::<V, U, K, false>(block, column) };
+        column = any_tile::<V, U, K, false>(block, column);
     }
 }
 
 /// Transposes as many rows as a lane takes, in all columns.
 #[inline(always)]
-unsafe fn row_of_lanes<V: Vector, const U: usize, const K: usize>(block: &Block<'_>) {
+unsafe fn all_columns_by_lanes<V: Vector, const U: usize, const K: usize>(block: &Block<'_>) {
     let each = V::BYTES / U;
     let mut column = 0;
-    // SAFETY: within the block, or what has been found readable.
-    unsafe {
-        while V::BYTES > LANE_BYTES && column + each <= block.targets.len() {
-            tile_of_lanes::<V, U, K>(block, column);
-            column += each;
-        }
-        while column < block.targets.len() {
-            column = any_tile::<V::Lane, U, K, false>(block, column);
-        }
+    while V::BYTES > LANE_BYTES && column + each <= block.targets.len() {
+        tile_of_lanes::<V, U, K>(block, column);
+        column += each;
+    }
+    while column < block.targets.len() {
+        column = any_tile::<V::Lane, U, K, false>(block, column);
     }
 }
 
@@ -146,97 +173,87 @@ unsafe fn tile_of_lanes<V: Vector, const U: usize, const K: usize>(
 ) {
     let lanes = V::BYTES / LANE_BYTES;
     let mut made = MaybeUninit::<[V; K]>::uninit();
-    // SAFETY: the caller's promise.
-    unsafe {
-        let mut next = block.source.wrapping_add(column * U);
-        let mut rows = [V::load(next); K];
-        for row in rows.iter_mut().skip(1) {
-            next = next.wrapping_offset(block.from);
-            *row = V::load(next);
-        }
-        let made = made.write(transpose_squares::<V, U, K>(rows)).as_ptr().cast::<V::Lane>();
-        for lane in 0..lanes {
-            for number in 0..K {
-                let made = made.add(number * lanes + lane).read();
-                put::<V::Lane, false>(&[made], block, column + lane * K + number);
-            }
+    let mut next = block.source.wrapping_add(column * U);
+    let mut rows = [V::load(next); K];
+    for row in rows.iter_mut().skip(1) {
+        next = next.wrapping_offset(block.from);
+        *row = V::load(next);
+    }
+    // The lanes of a register lie in memory in order.
+    let made = made.write(transpose_squares::<V, U, K>(rows)).as_ptr().cast::<V::Lane>();
+    for lane in 0..lanes {
+        for number in 0..K {
+            let made = made.add(number * lanes + lane).read();
+            store_columns::<V::Lane, false>(&[made], block, column + lane * K + number);
         }
     }
 }
 
 /// Transposes the columns of a register, or of a lane, the last ones with some that are done. Returns the next column.
 #[inline(always)]
-unsafe fn any_tile<V: Vector, const U: usize, const K: usize, const PAST: bool>(
+unsafe fn any_tile<V: Vector, const U: usize, const K: usize, const STREAMED: bool>(
     block: &Block<'_>,
     column: usize,
 ) -> usize {
     let columns = block.targets.len();
-    // SAFETY: the caller's promise.
-    unsafe {
-        // Half lines that are sent past the caches wait for their other half, and only few can.
-        let is_wide = V::BYTES == LINE_BYTES || (V::BYTES > LANE_BYTES && !PAST);
-        if is_wide && column + V::BYTES / U <= columns {
-            wide_tile::<V, U, K, PAST>(block, column);
-            return column + V::BYTES / U;
-        }
-        let begin = column.min(columns.saturating_sub(K));
-        tile::<V, U, K, PAST>(block, begin);
-        begin + K
+    // Half lines that are streamed wait for their other half, and only few can.
+    let is_wide = V::BYTES == LINE_BYTES || (V::BYTES > LANE_BYTES && !STREAMED);
+    if is_wide && column + V::BYTES / U <= columns {
+        wide_tile::<V, U, K, STREAMED>(block, column);
+        return column + V::BYTES / U;
     }
+    let begin = column.min(columns.saturating_sub(K));
+    tile::<V, U, K, STREAMED>(block, begin);
+    begin + K
 }
 
 /// Transposes the columns of a register: rows are loaded whole, so that a line is read once, and then lanes move.
 #[inline(always)]
-unsafe fn wide_tile<V: Vector, const U: usize, const K: usize, const PAST: bool>(
+unsafe fn wide_tile<V: Vector, const U: usize, const K: usize, const STREAMED: bool>(
     block: &Block<'_>,
     column: usize,
 ) {
     let lanes = V::BYTES / LANE_BYTES;
+    // Every register of the squares is written before it is read.
     let mut squares = MaybeUninit::<[[V; K]; MAX_LANES]>::uninit();
     let squares = squares.as_mut_ptr().cast::<V>();
-    // SAFETY: the caller's promise; each register of the squares is written before it is read.
-    unsafe {
-        let mut next = block.source.wrapping_add(column * U);
-        for row in 0..K {
-            let mut rows = [V::load(next); MAX_LANES];
-            for (lane, row) in rows.iter_mut().enumerate().take(lanes).skip(1) {
-                let offset = block.from.wrapping_mul((lane * K).cast_signed());
-                *row = V::load(next.wrapping_offset(offset));
-            }
-            let rows = V::transpose_lanes(rows);
-            for (lane, made) in rows.into_iter().enumerate().take(lanes) {
-                squares.add(lane * K + row).write(made);
-            }
-            next = next.wrapping_offset(block.from);
+    let mut next = block.source.wrapping_add(column * U);
+    for row in 0..K {
+        let mut rows = [V::load(next); MAX_LANES];
+        for (lane, row) in rows.iter_mut().enumerate().take(lanes).skip(1) {
+            let offset = block.from.wrapping_mul((lane * K).cast_signed());
+            *row = V::load(next.wrapping_offset(offset));
         }
-        for lane in 0..lanes {
-            let made = transpose_squares::<V, U, K>(squares.add(lane * K).cast::<[V; K]>().read());
-            put::<V, PAST>(&made, block, column + lane * K);
-            // CPUs do not prefetch for so many columns at a time.
-            if !PAST {
-                let targets = block.targets.as_ptr().add(column + lane * K);
-                for number in 0..K {
-                    let target = targets.add(number).read();
-                    V::prefetch_later(target.wrapping_add(block.at + 2 * LINE_BYTES));
-                }
-            }
+        let rows = V::transpose_lanes(rows);
+        for (lane, made) in rows.into_iter().enumerate().take(lanes) {
+            squares.add(lane * K + row).write(made);
+        }
+        next = next.wrapping_offset(block.from);
+    }
+    for lane in 0..lanes {
+        let made = transpose_squares::<V, U, K>(squares.add(lane * K).cast::<[V; K]>().read());
+        store_columns::<V, STREAMED>(&made, block, column + lane * K);
+        if !STREAMED {
+            let targets = block.targets.as_ptr().add(column + lane * K);
+            prefetch_columns::<V>(slice::from_raw_parts(targets, K), block.at);
         }
     }
 }
 
 /// Stores a register to each column, as many as there are.
 #[inline(always)]
-unsafe fn put<V: Vector, const PAST: bool>(made: &[V], block: &Block<'_>, column: usize) {
+unsafe fn store_columns<V: Vector, const STREAMED: bool>(
+    made: &[V],
+    block: &Block<'_>,
+    column: usize,
+) {
     let targets = block.targets.as_ptr().wrapping_add(column);
     for (number, made) in made.iter().enumerate() {
-        // SAFETY: the caller's promise.
-        unsafe {
-            let target = targets.wrapping_add(number).read().wrapping_add(block.at);
-            if PAST {
-                made.stream(target);
-            } else {
-                made.store(target);
-            }
+        let target = targets.wrapping_add(number).read().wrapping_add(block.at);
+        if STREAMED {
+            made.stream(target);
+        } else {
+            made.store(target);
         }
     }
 }
@@ -244,26 +261,23 @@ unsafe fn put<V: Vector, const PAST: bool>(made: &[V], block: &Block<'_>, column
 /// Transposes `K` columns, or as many as there are.
 #[inline(always)]
 #[allow(clippy::indexing_slicing)] // by fewer than there are
-unsafe fn tile<V: Vector, const U: usize, const K: usize, const PAST: bool>(
+unsafe fn tile<V: Vector, const U: usize, const K: usize, const STREAMED: bool>(
     block: &Block<'_>,
     column: usize,
 ) {
     let from = block.from;
-    // SAFETY: the caller's promise.
-    unsafe {
-        let mut next = block.source.wrapping_add(column * block.unit);
-        let lanes = from.wrapping_mul(K.cast_signed());
-        let mut rows = [V::load_lanes(next, lanes); K];
-        for row in rows.iter_mut().skip(1) {
-            next = next.wrapping_offset(from);
-            *row = V::load_lanes(next, lanes);
-        }
-        let made = transpose_squares::<V, U, K>(rows);
-        // The compiler knows how many columns a whole square has.
-        match block.targets.len() {
-            columns if columns < K => put::<V, PAST>(&made[..columns], block, column),
-            _ => put::<V, PAST>(&made, block, column),
-        }
+    let mut next = block.source.wrapping_add(column * block.unit);
+    let lanes = from.wrapping_mul(K.cast_signed());
+    let mut rows = [V::load_lanes(next, lanes); K];
+    for row in rows.iter_mut().skip(1) {
+        next = next.wrapping_offset(from);
+        *row = V::load_lanes(next, lanes);
+    }
+    let made = transpose_squares::<V, U, K>(rows);
+    // The compiler knows how many columns a whole square has.
+    match block.targets.len() {
+        columns if columns < K => store_columns::<V, STREAMED>(&made[..columns], block, column),
+        _ => store_columns::<V, STREAMED>(&made, block, column),
     }
 }
 
@@ -275,27 +289,28 @@ unsafe fn transpose_squares<V: Vector, const U: usize, const K: usize>(mut rows:
     while done < K {
         let before = rows;
         for n in 0..K / 2 {
-            // SAFETY: the CPU has the features of the level.
-            (rows[2 * n], rows[2 * n + 1]) = unsafe { before[n].unpack::<U>(before[n + K / 2]) };
+            (rows[2 * n], rows[2 * n + 1]) = before[n].unpack::<U>(before[n + K / 2]);
         }
         done *= 2;
     }
     rows
 }
 
-/// Transposes past the caches, if all targets begin lines: as many rows as make whole lines. Returns how many.
+/// Transposes and streams as many rows as make whole lines of the columns, all of which must begin lines. Returns how
+/// many rows are done.
 ///
 /// # Safety
-/// As the module says.
+/// As for [`transpose`]; and the columns must begin lines, and a fence must follow before others read them.
 #[inline(always)]
-pub(super) unsafe fn by_lines<V: Vector, const U: usize, const K: usize>(
+pub(super) unsafe fn stream_lines<V: Vector, const U: usize, const K: usize>(
     block: &Block<'_>,
 ) -> usize {
+    block.check::<U, K>();
+    debug_assert!(block.begins_lines(), "columns are streamed that do not begin lines");
     let each = LINE_BYTES / U;
     let mut done = 0;
     while done + each <= block.readable_rows() {
-        // SAFETY: within the block.
-        unsafe { lines::<V, U, K>(&block.take(done + each).skip(done)) };
+        line_of_columns::<V, U, K>(&block.some(done, each));
         done += each;
     }
     done
@@ -303,20 +318,19 @@ pub(super) unsafe fn by_lines<V: Vector, const U: usize, const K: usize>(
 
 /// Transposes a line of every column.
 #[inline(always)]
-unsafe fn lines<V: Vector, const U: usize, const K: usize>(block: &Block<'_>) {
+unsafe fn line_of_columns<V: Vector, const U: usize, const K: usize>(block: &Block<'_>) {
     let columns = block.targets.len();
     let each = V::BYTES / U;
     let mut column = 0;
     while column < columns {
-        // The rows that come next are prefetched, a line of each at a time.
+        // A line of each of the rows that follow.
         if (column * block.unit).is_multiple_of(LINE_BYTES) {
             let next = block.row(block.rows).wrapping_add(column * block.unit);
             prefetch_rows::<V>(next, block.rows, block.from, LINE_BYTES);
         }
         let (mut done, mut end) = (0, column);
         while done < block.rows {
-            // SAFETY: within the block.
-            end = unsafe { any_tile::<V, U, K, true>(&block.skip(done), column) };
+            end = any_tile::<V, U, K, true>(&block.skip(done), column);
             done += each;
         }
         column = end;
@@ -325,7 +339,9 @@ unsafe fn lines<V: Vector, const U: usize, const K: usize>(block: &Block<'_>) {
 
 #[cfg(all(test, unix))]
 mod tests {
-    use super::super::level::{kernels_of, Kernels};
+    use super::super::call::deliver_block;
+    use super::super::kernels::Kernels;
+    use super::super::level::kernels_of;
     use super::super::machine::levels;
     use super::super::Guarded;
     use super::{Block, LINE_BYTES};
@@ -363,8 +379,8 @@ mod tests {
         let begin = input.place(bytes, true).cast_const();
         let first_row = if from < 0 { (rows - 1) * step } else { 0 };
         let pitch = (rows * unit).next_multiple_of(LINE_BYTES) + 2 * LINE_BYTES;
-        for (past, off) in [(false, 0), (false, unit), (true, 0)] {
-            if past && rows * unit < 2 * LINE_BYTES {
+        for (streams, off) in [(false, 0), (false, unit), (true, 0)] {
+            if streams && rows * unit < 2 * LINE_BYTES {
                 continue;
             }
             let mut output = vec![UNTOUCHED; columns * pitch + LINE_BYTES];
@@ -377,7 +393,7 @@ mod tests {
             let block = Block { source, unit, from, rows, targets, at: 0, readable_end };
             // SAFETY: the input and the outputs are as long as the block says.
             unsafe {
-                kernels.transpose(&block, past);
+                deliver_block(kernels, &block, streams);
             };
             let mut expected = vec![UNTOUCHED; output.len()];
             for row in 0..rows {
@@ -390,7 +406,7 @@ mod tests {
             }
             assert!(
                 output == expected,
-                "{}: {columns} columns of {unit}, {rows} rows {from} apart, past: {past}, off: {off}",
+                "{}: {columns} columns of {unit}, {rows} rows {from} apart, streamed: {streams}, off: {off}",
                 kernels.name
             );
         }

@@ -1,11 +1,8 @@
 //! What kernels are written in: a register of bytes, and the few operations on it. Each level of CPU features is an
 //! implementation of [`Vector`] in a file of its own.
-//!
-//! # Safety
-//! For everything unsafe here: the CPU must have the features of the level; what is loaded must be readable, and what
-//! is stored writable; a stream must go to a multiple of the register's size, and a fence must follow the last one.
 
-use super::runs::copy_short;
+// The bodies of unsafe functions need no further blocks: what they require is in their `# Safety`.
+#![allow(unsafe_op_in_unsafe_fn)]
 
 /// Bytes of a cache line.
 pub(super) const LINE_BYTES: usize = 64;
@@ -16,9 +13,14 @@ pub(super) const LANE_BYTES: usize = 16;
 #[repr(C, align(64))]
 struct Seam([u8; LINE_BYTES]);
 
-/// A register of one or more lanes. One of a single lane must define how it prefetches and fences; wider ones use that.
+/// A register of one or more lanes. A register of a single lane must define how it prefetches and fences; wider ones
+/// have the prefetches and the fence of their lane.
+///
+/// # Safety
+/// Every unsafe method requires that the CPU has the features of the level. A load requires that as many bytes are
+/// readable as the register has, and a store that as many are writable; neither needs any alignment.
 pub(super) trait Vector: Copy {
-    /// A register of one lane, for what is too little for this one.
+    /// A register of one lane, for what is too short for this one.
     type Lane: Vector;
     const BYTES: usize;
     /// Bytes from which a pick can choose: the whole register, or a lane of it; 0 if the level cannot pick or unpack.
@@ -28,32 +30,36 @@ pub(super) trait Vector: Copy {
 
     unsafe fn load(source: *const u8) -> Self;
     /// Loads one lane from every `step` bytes. A register of one lane loads just that one.
+    ///
+    /// # Safety
+    /// `LANE_BYTES` bytes must be readable at each of these places.
     #[inline(always)]
     unsafe fn load_lanes(source: *const u8, _step: isize) -> Self {
-        // SAFETY: the caller's promise.
-        unsafe { Self::load(source) }
+        Self::load(source)
     }
     unsafe fn store(self, target: *mut u8);
     /// Stores past the caches, where such stores exist and CPUs do not do so by themselves.
+    ///
+    /// # Safety
+    /// `target` must be a multiple of the register's bytes, and a fence must follow the last stream.
     #[inline(always)]
     unsafe fn stream(self, target: *mut u8) {
-        // SAFETY: the caller's promise.
-        unsafe { self.store(target) }
+        self.store(target);
     }
     /// Streams a line with the last `rest` bytes of a run and the first ones of the next.
+    ///
+    /// # Safety
+    /// `rest` bytes must be readable at `tail`, and the other bytes of a line at `head`. `target` must begin a line.
     #[inline(always)]
     unsafe fn stream_seam(tail: *const u8, rest: usize, head: *const u8, target: *mut u8) {
         let mut seam = Seam([0; LINE_BYTES]);
         let seam = seam.0.as_mut_ptr();
+        copy_short::<Self>(tail, seam, rest);
+        copy_short::<Self>(head, seam.wrapping_add(rest), LINE_BYTES - rest);
         let mut at = 0;
-        // SAFETY: the caller's promise.
-        unsafe {
-            copy_short::<Self>(tail, seam, rest);
-            copy_short::<Self>(head, seam.wrapping_add(rest), LINE_BYTES - rest);
-            while at < LINE_BYTES {
-                Self::load(seam.wrapping_add(at)).stream(target.wrapping_add(at));
-                at += Self::BYTES;
-            }
+        while at < LINE_BYTES {
+            Self::load(seam.wrapping_add(at)).stream(target.wrapping_add(at));
+            at += Self::BYTES;
         }
     }
     /// Returns units of `U` bytes from both registers in turn: from the low halves of lanes, and from the high halves.
@@ -68,10 +74,12 @@ pub(super) trait Vector: Copy {
         rows
     }
     /// Loads what begins at an offset; on levels whose window is a lane, each lane at an offset of its own.
+    ///
+    /// # Safety
+    /// `WINDOW_BYTES` bytes must be readable at each offset.
     #[inline(always)]
     unsafe fn load_window(source: *const u8, [offset, _]: [isize; 2]) -> Self {
-        // SAFETY: the caller's promise.
-        unsafe { Self::load(source.wrapping_offset(offset)) }
+        Self::load(source.wrapping_offset(offset))
     }
     /// Returns the bytes of this window that have these indices. Never called on levels that cannot pick.
     #[inline(always)]
@@ -81,8 +89,7 @@ pub(super) trait Vector: Copy {
     /// Returns the bytes of this and of another window that have these indices, as `Pick` says.
     #[inline(always)]
     unsafe fn pick_two(self, window: Self, [first, second]: [Self; 2]) -> Self {
-        // SAFETY: the caller's promise.
-        unsafe { self.pick(first).pick_more(window, second) }
+        self.pick(first).pick_more(window, second)
     }
     /// Returns these bytes together with some of another window.
     #[inline(always)]
@@ -106,7 +113,7 @@ pub(super) trait Vector: Copy {
     }
 }
 
-/// Two words, which every CPU has: they move bytes and do nothing else.
+/// Two words of 64 bits, which every CPU has: they move bytes and do nothing else.
 impl Vector for u128 {
     type Lane = Self;
     const BYTES: usize = LANE_BYTES;
@@ -114,13 +121,11 @@ impl Vector for u128 {
 
     #[inline(always)]
     unsafe fn load(source: *const u8) -> Self {
-        // SAFETY: the caller's promise.
-        unsafe { source.cast::<u128>().read_unaligned() }
+        source.cast::<u128>().read_unaligned()
     }
     #[inline(always)]
     unsafe fn store(self, target: *mut u8) {
-        // SAFETY: the caller's promise.
-        unsafe { target.cast::<u128>().write_unaligned(self) }
+        target.cast::<u128>().write_unaligned(self);
     }
     #[inline(always)]
     fn prefetch(_: *const u8) {}
@@ -128,4 +133,71 @@ impl Vector for u128 {
     fn prefetch_later(_: *const u8) {}
     #[inline(always)]
     fn fence() {}
+}
+
+/// Copies exactly `N` bytes.
+///
+/// # Safety
+/// `N` bytes must be readable and writable.
+#[inline(always)]
+pub(super) unsafe fn copy_bytes<V: Vector, const N: usize>(source: *const u8, target: *mut u8) {
+    // Through a value, because a loop of copies would become a call to memcpy.
+    if N >= V::BYTES {
+        let mut at = 0;
+        while at < N {
+            V::load(source.wrapping_add(at)).store(target.wrapping_add(at));
+            at += V::BYTES;
+        }
+    } else if N.is_multiple_of(LANE_BYTES) {
+        let mut at = 0;
+        while at < N {
+            V::Lane::load(source.wrapping_add(at)).store(target.wrapping_add(at));
+            at += LANE_BYTES;
+        }
+    } else {
+        target.cast::<[u8; N]>().write_unaligned(source.cast::<[u8; N]>().read_unaligned());
+    }
+}
+
+/// Copies up to two lines, by two moves that may overlap.
+///
+/// # Safety
+/// `bytes` bytes must be readable and writable, and nothing else is touched.
+#[inline(always)]
+#[allow(clippy::cast_ptr_alignment)] // they are read and written unaligned
+pub(super) unsafe fn copy_short<V: Vector>(source: *const u8, target: *mut u8, bytes: usize) {
+    debug_assert!(bytes <= 2 * LINE_BYTES, "{bytes} bytes are more than two lines");
+    // By words and registers, because compilers keep arrays of bytes in memory.
+    macro_rules! both {
+        ($word:ty) => {{
+            let last = bytes - size_of::<$word>();
+            let (a, b) = (source.cast::<$word>(), source.wrapping_add(last).cast::<$word>());
+            let (a, b) = (a.read_unaligned(), b.read_unaligned());
+            target.cast::<$word>().write_unaligned(a);
+            target.wrapping_add(last).cast::<$word>().write_unaligned(b);
+        }};
+    }
+    match bytes {
+        64.. => {
+            let last = bytes - 64;
+            copy_bytes::<V, 64>(source, target);
+            copy_bytes::<V, 64>(source.wrapping_add(last), target.wrapping_add(last));
+        }
+        32.. => {
+            let last = bytes - 32;
+            copy_bytes::<V, 32>(source, target);
+            copy_bytes::<V, 32>(source.wrapping_add(last), target.wrapping_add(last));
+        }
+        16.. => {
+            let last = bytes - 16;
+            let (a, b) = (V::Lane::load(source), V::Lane::load(source.wrapping_add(last)));
+            a.store(target);
+            b.store(target.wrapping_add(last));
+        }
+        8.. => both!(u64),
+        4.. => both!(u32),
+        2.. => both!(u16),
+        1 => target.write(source.read()),
+        0 => {}
+    }
 }

@@ -165,7 +165,7 @@ impl<'a> Planned<'a> {
         let transfer = self.transfer(input, &split, targets);
         check_apart(&transfer, trail, source, reads, Span::of_array(outputs, count))?;
         // SAFETY: promise 5.
-        unsafe { copy::run(&transfer, executor) }
+        unsafe { copy::execute(&transfer, executor) }
     }
 }
 
