@@ -16,8 +16,8 @@
 
 /*
  * The most bytes that a call may use, including what the program itself uses on the way: any call,
- * and calls with more than MANY outputs in no order. The header promises 32 KiB; compilers differ by
- * about one, and no newer one should break the promise.
+ * and calls with more than MANY outputs in no order. The header promises 32 KiB; compilers differ
+ * by about one, and no newer one should break the promise.
  */
 enum { LIMIT = 20 * 1024, MANY = 16384, LIMIT_OF_MANY = 24 * 1024 };
 
