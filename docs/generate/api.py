@@ -31,7 +31,7 @@ def pages(c_header, dlpack_header):
 
 
 def without_calling_convention(header):
-    """Leaves out what matters only on 32-bit Windows, also in the indent of the lines that follow."""
+    """Leaves out what matters only on Windows, also in the indent of the lines that follow."""
     word = "LIBSPLIT_CALL "
     return re.sub(rf"^ {{{len(word)}}}(?= {{16}})", "", header.replace(word, ""), flags=re.M)
 
