@@ -101,11 +101,12 @@ def pkg_config():
         run(args.cxx, "-std=c++17", PROGRAM.with_suffix(".cpp"), "-o", work / "cpp",
             *flags("--cflags", "--libs", "libsplit"))
         check(work / "cpp", shared=True)
-    # In /usr, what compilers search by themselves is not repeated.
+    # In /usr, what compilers search by themselves is not repeated. (That of PyPI does not know what they search.)
     usr = work / "usr"
     shutil.rmtree(usr, ignore_errors=True)
     run(args.cmake, "--install", args.build, "--prefix", "/usr", "--config", args.config, DESTDIR=str(usr))
-    settings = {"PKG_CONFIG_LIBDIR": str(next(usr.rglob("libsplit.pc")).parent)}
+    settings = {"PKG_CONFIG_LIBDIR": str(next(usr.rglob("libsplit.pc")).parent),
+                "PKG_CONFIG_SYSTEM_INCLUDE_PATH": "/usr/include"}
     assert "-I" not in (said := " ".join(flags("--cflags", "libsplit"))), said
     settings["PKG_CONFIG_SYSROOT_DIR"] = str(usr)
     assert flags("--cflags", "libsplit") == [f"-I{usr}/usr/include"]

@@ -99,11 +99,38 @@ static void test_bytes_of_outputs(void) {
     }
 }
 
+/* A run whose bits cannot be counted with 32 bits, though its bytes can be addressed. Both rows are one in memory. */
+static void test_a_long_run(void) {
+    enum { LONG = 1 << 29, REST = 8 };
+    if (IS_WIDE)
+        return;
+    int64_t shape[] = {2, LONG + REST}, strides[] = {0, 1};
+    int64_t first_shape[] = {2, LONG}, rest_shape[] = {2, REST};
+    unsigned char *source = allocate(LONG + REST), *first = allocate((size_t)2 * LONG);
+    unsigned char rest[2 * REST];
+    memset(source, 5, LONG + REST);
+    memset(source + LONG, 7, REST);
+    libsplit_tensor input = packed(LIBSPLIT_DTYPE_UINT8, source, 2, shape);
+    input.strides = strides;
+    libsplit_tensor outputs[] = {packed(LIBSPLIT_DTYPE_UINT8, first, 2, first_shape),
+                                 packed(LIBSPLIT_DTYPE_UINT8, rest, 2, rest_shape)};
+    libsplit_params params = LIBSPLIT_PARAMS_INIT(LIBSPLIT_OP_ONNX_SPLIT, 18);
+    params.axis = 1;
+    params.split = LIST(LONG, REST);
+    CHECK_CASE("runs of 2^29 bytes");
+    CHECK_OK(libsplit_copy(&input, &params, outputs, 2, NULL, NULL));
+    CHECK(memcmp(first, source, LONG) == 0 && memcmp(first + LONG, source, LONG) == 0);
+    CHECK(memcmp(rest, source + LONG, REST) == 0 && memcmp(rest + REST, source + LONG, REST) == 0);
+    free(source);
+    free(first);
+}
+
 int main(void) {
     CHECK_START();
     test_a_repeated_element();
     test_repeated_rows();
     test_a_count();
     test_bytes_of_outputs();
+    test_a_long_run();
     CHECK_DONE();
 }

@@ -170,10 +170,11 @@ def cargo_settings():
 def archive():
     """FetchContent of an archive, among files of a user who has a configuration of cargo."""
     global work
-    listed = subprocess.run(["git", "ls-files", "-z"], cwd=SOURCE, text=True, stdout=subprocess.PIPE)
-    if listed.returncode != 0:
+    git = shutil.which("git")
+    if not git or not (SOURCE / ".git").exists():
         print("skipped: no git, which tells what belongs into an archive")
         sys.exit(77)
+    listed = subprocess.run([git, "ls-files", "-z"], cwd=SOURCE, text=True, stdout=subprocess.PIPE, check=True)
     # Elsewhere, because cargo also reads the configurations in all directories above.
     with tempfile.TemporaryDirectory() as directory:
         work = Path(directory)

@@ -30,9 +30,10 @@ pub(super) struct Rows {
     axes: [Axis; MAX_AXES],
     rank: usize,
     count: usize,
-    /// Bytes of input from one step of the split axis to the next, and bits that a piece has of a step.
+    /// Bytes of input from one step of the split axis to the next, and bits that a piece has of a step. (Bits of long runs
+    /// do not fit into 32 bits, even where addresses do.)
     apart: isize,
-    step_bits: usize,
+    step_bits: i64,
     /// Bytes that all pieces together have of a row.
     row_bytes: usize,
 }
@@ -51,7 +52,7 @@ impl Rows {
         if !transfer.output_strides.are_packed() {
             return None;
         }
-        let bits = geometry.dtype.bits() as usize;
+        let bits = i64::from(geometry.dtype.bits());
         let mut rows = Self {
             call,
             source: transfer.source,
@@ -59,7 +60,7 @@ impl Rows {
             rank: 0,
             count: 1,
             apart: 0,
-            step_bits: usize_of(geometry.inner) * bits,
+            step_bits: geometry.inner.wrapping_mul(bits),
             row_bytes: 0,
         };
         let are_shared =
@@ -96,7 +97,7 @@ impl Rows {
     /// begin and end at whole bytes.
     fn share_bits(&mut self, transfer: &Transfer<'_>) -> bool {
         let geometry = &transfer.geometry;
-        let is_whole = |len: i64| (usize_of(len) * self.step_bits).is_multiple_of(8);
+        let is_whole = |len: i64| len.wrapping_mul(self.step_bits) % 8 == 0;
         let are_whole = |part: Part| is_whole(part.offset) && is_whole(part.len);
         if transfer.strides.is_some()
             || !transfer.bit_offset.is_multiple_of(8)
@@ -105,8 +106,8 @@ impl Rows {
             return false;
         }
         self.source = transfer.source.wrapping_add(transfer.bit_offset as usize / 8);
-        self.apart = (self.step_bits / 8).cast_signed();
-        let width = (usize_of(geometry.extent) * self.step_bits / 8).cast_signed();
+        self.apart = isize_of(self.step_bits / 8);
+        let width = isize_of(geometry.extent.wrapping_mul(self.step_bits) / 8);
         self.add(Axis { extent: usize_of(geometry.outer), from: width, to: width })
     }
 
@@ -172,16 +173,17 @@ impl Rows {
 
     /// Returns how many bytes a piece has of a row: whole ones, even if a step has not.
     pub(super) fn run_bytes(&self, len: i64) -> usize {
-        debug_assert!(len == 1 || (usize_of(len) * self.step_bits).is_multiple_of(8));
-        usize_of(len) * self.step_bits / 8
+        let bits = len.wrapping_mul(self.step_bits);
+        debug_assert!(len == 1 || bits % 8 == 0);
+        usize_of(bits / 8)
     }
 
     /// Returns the bytes of input from the start of a row to the start of a piece.
     pub(super) fn offset_of(&self, part: &Part) -> isize {
-        if self.step_bits.is_multiple_of(8) {
+        if self.step_bits % 8 == 0 {
             self.apart.wrapping_mul(isize_of(part.offset))
         } else {
-            (usize_of(part.offset) * self.step_bits / 8).cast_signed()
+            isize_of(part.offset.wrapping_mul(self.step_bits) / 8)
         }
     }
 
