@@ -99,7 +99,8 @@ static void test_bytes_of_outputs(void) {
     }
 }
 
-/* A run whose bits cannot be counted with 32 bits, though its bytes can be addressed. Both rows are one in memory. */
+/* A run whose bits cannot be counted with 32 bits, though its bytes can be addressed. Both rows are
+ * one in memory. */
 static void test_a_long_run(void) {
     enum { LONG = 1 << 29, REST = 8 };
     if (IS_WIDE)
