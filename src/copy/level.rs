@@ -177,7 +177,7 @@ static AVX2: Kernels = kernels!(
     name: "AVX2",
     vector: core::arch::x86_64::__m256i,
     runs: core::arch::x86_64::__m256i,
-    dwords: u128,
+    dwords: u128, // which have no windows, so there are no programs of dwords
     features: [#[target_feature(enable = "avx2,bmi2")]],
     tiles: yes,
     bits: avx2_bits,

@@ -1,4 +1,4 @@
-//! What depends on the machine: every number that was found by measuring, and the one table of CPU models.
+//! What depends on the machine: its kernels, from what size on copies are streamed, and the one table of CPU models.
 //!
 //! A CPU's features and caches decide; a model has a row only where that is not enough. `make tune` measures one.
 

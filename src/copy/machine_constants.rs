@@ -1,5 +1,5 @@
-//! Every number that was found by measuring. Machines of different makes agree on them well enough; what differs from
-//! one model to the next is in the table of `machine.rs`.
+//! The numbers found by measuring that concern more than one file. Machines of different makes agree on them well enough;
+//! what differs from one model to the next is in the table of `machine.rs`.
 
 /// Tasks, and the ranges that they take, have at least this much: less is not worth handing to another thread.
 pub(super) const TASK_BYTES: usize = 256 << 10;
@@ -9,7 +9,8 @@ pub(super) const DEFAULT_TASKS: usize = 16;
 pub(super) const TASK_PIECE_BYTES: usize = 2 << 10;
 /// Passing over a piece takes as long as copying this much.
 pub(super) const WALK_BYTES: usize = 64;
-/// Fewer rows than this are divided among threads anywhere, more of them only between rows.
+/// Fewer rows than this are few: small copies are made run by run, and tasks and rounds may end within a row. With more,
+/// they end only between rows, and columns may be moved together.
 pub(super) const MANY_ROWS: usize = 64;
 
 /// Up to this many bytes of few packed rows are copied run by run, with no further decisions.
@@ -26,7 +27,7 @@ pub(super) const LEAST_STREAMED_RUN_BYTES: usize = 128;
 
 /// Bytes of input in a block of rows, so that pieces that share lines find them in the first-level cache.
 pub(super) const BLOCK_BYTES: usize = 16 << 10;
-/// The same if runs are longer than [`LONG_RUN_BYTES`]: such runs share few lines.
+/// The same if bands have at least [`LONG_RUN_BYTES`] of a row on average: they share few lines.
 pub(super) const LONG_BLOCK_BYTES: usize = 256 << 10;
 pub(super) const LONG_RUN_BYTES: usize = 1 << 10;
 /// Bytes of each column that are transposed in a block: several whole lines.

@@ -47,8 +47,8 @@ impl Way<'_> {
     /// Returns the number of axes, from the innermost on, that are moved as a whole.
     pub(super) fn whole_axes(&self) -> usize {
         match self {
-            Self::Rows(_) => 2,
-            Self::Runs | Self::Units(_) | Self::Columns { .. } | Self::Tiles { .. } => 1,
+            Self::Rows(_) | Self::Columns { .. } => 2,
+            Self::Runs | Self::Units(_) | Self::Tiles { .. } => 1,
         }
     }
 

@@ -77,10 +77,10 @@ impl Runs {
         }
     }
 
-    /// Returns how many of the first runs may be copied by moves of `bytes` bytes, more than a run has: what a move
-    /// reads beyond its run must be readable, and what it writes there is written again by the next.
+    /// Returns how many of the first runs may be copied by moves of `bytes` bytes, at least as many as a run has: what a
+    /// move reads beyond its run must be readable, and what it writes there is written again by the next.
     fn fitting(&self, bytes: usize) -> usize {
-        debug_assert!(bytes > self.bytes, "moves of {bytes} bytes for runs of {}", self.bytes);
+        debug_assert!(bytes >= self.bytes, "moves of {bytes} bytes for runs of {}", self.bytes);
         let source_of =
             |run: usize| self.source.wrapping_offset(self.from.wrapping_mul(run.cast_signed()));
         let is_readable = |at: *const u8| at.wrapping_add(bytes) <= self.readable_end;
@@ -157,7 +157,9 @@ pub(super) unsafe fn copy_runs<V: Vector>(runs: &Runs) {
 unsafe fn copy_step<V: Vector>(runs: &Runs) {
     let done = match runs.bytes {
         bytes if runs.to != bytes.cast_signed() || runs.count <= 4 => 0,
-        3 => overlapped::<V, 4>(runs),
+        1 => overlapped::<V, 1>(runs),
+        2 => overlapped::<V, 2>(runs),
+        3 | 4 => overlapped::<V, 4>(runs),
         5..=7 => overlapped::<V, 8>(runs),
         9..=15 => overlapped::<V, 16>(runs),
         // Two moves without an overlap are as quick.
@@ -169,8 +171,8 @@ unsafe fn copy_step<V: Vector>(runs: &Runs) {
     exact::<V>(&runs.skip(done));
 }
 
-/// Copies the first runs by moves of `N` bytes, more than a run has: what a move writes beyond its run is written again
-/// by the next. Returns how many runs it has copied.
+/// Copies the first runs by moves of `N` bytes, at least as many as a run has: what a move writes beyond its run is
+/// written again by the next. Returns how many runs it has copied.
 #[inline(always)]
 unsafe fn overlapped<V: Vector, const N: usize>(runs: &Runs) -> usize {
     let &Runs { mut source, mut target, bytes, from, .. } = runs;
