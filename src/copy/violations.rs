@@ -110,7 +110,7 @@ fn stages() {
         });
         fails("bytes without a place are pushed", || stages.push(0, 1, null()));
         stages.room(0, target.as_mut_ptr());
-        fails("bytes in a stage of", || stages.push(0, room + 64, null()));
+        fails("bytes in a stage of", || stages.push(0, room + 128, null()));
     }
 }
 
