@@ -15,7 +15,8 @@ out=build/fuzz
 flags="--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
     -Cllvm-args=-sanitizer-coverage-trace-compares -Ccodegen-units=1"
-limit="-timeout=60 -rss_limit_mb=4096 -max_len=400"
+# By itself, libFuzzer ends with 77 after a finding, which here means that a test was skipped.
+limit="-error_exitcode=1 -timeout_exitcode=1 -oom_exitcode=1 -timeout=60 -rss_limit_mb=4096 -max_len=400"
 
 build() {
     # shellcheck disable=SC2046 # several words

@@ -124,7 +124,10 @@ impl Node {
             dtype,
             shape: extents.map(|extent| extent.rem_euclid(most)).collect(),
             input,
-            unused: (0..outputs).map(|index| script.outputs[index % 4].fault == 1).collect(),
+            // ONNX Runtime removes a node without any output in use.
+            unused: (0..outputs)
+                .map(|index| index > 0 && script.outputs[index % 4].fault == 1)
+                .collect(),
             seed: script.seed,
         }
     }
