@@ -83,7 +83,8 @@ pub(super) fn is_short(unit: usize) -> bool {
 /// stage.
 pub(super) fn of_runs(call: &Call, unit: usize, are_packed: bool) -> usize {
     let stage = if call.streams && are_packed { STAGE_COST } else { 0 };
-    stage + div(LINE_BYTES * RUN_COST * unit.div_ceil(32), unit)
+    // Nothing is cheaper than runs this long, whatever they cost.
+    stage + div((LINE_BYTES * RUN_COST).saturating_mul(unit.div_ceil(32)), unit)
 }
 
 /// Makes a program and returns its cost; `None` if none costs less than the limit, or if the groups of each piece, of
