@@ -44,25 +44,36 @@ static libsplit_status halves(void *from, void *to, int32_t dtype, int64_t rows,
     return error.status;
 }
 
+/* A split for each loop: which of its pointers is bad, its type and shape, and what else it needs.
+ */
+static const struct {
+    const char *what;
+    int output_is_bad;
+    int32_t dtype;
+    int64_t rows, columns;
+    int is_transposed, is_task;
+} cases[] = {
+    {"small", 0, LIBSPLIT_DTYPE_FLOAT, 1, 8, 0, 0},
+    {"output", 1, LIBSPLIT_DTYPE_FLOAT, 1, 8, 0, 0},
+    {"rows", 0, LIBSPLIT_DTYPE_FLOAT, 512, 512, 0, 0},
+    {"arranged", 0, LIBSPLIT_DTYPE_UINT8, 512, 2, 0, 0},
+    {"transposed", 0, LIBSPLIT_DTYPE_FLOAT, 512, 512, 1, 0},
+    {"bits", 0, LIBSPLIT_DTYPE_INT4, 511, 30, 0, 0},
+    {"task", 0, LIBSPLIT_DTYPE_FLOAT, 1024, 1024, 0, 1},
+};
+
 static int called_by_main(const char *what) {
     const int64_t transposed[] = {1, 512};
     libsplit_executor executor = LIBSPLIT_EXECUTOR_INIT(in_this_thread, NULL);
     char *memory = malloc(32 << 20);
+    size_t i;
 
-    if (strcmp(what, "small") == 0)
-        halves(nowhere, memory, LIBSPLIT_DTYPE_FLOAT, 1, 8, NULL, NULL);
-    else if (strcmp(what, "output") == 0)
-        halves(memory, nowhere, LIBSPLIT_DTYPE_FLOAT, 1, 8, NULL, NULL);
-    else if (strcmp(what, "rows") == 0)
-        halves(nowhere, memory, LIBSPLIT_DTYPE_FLOAT, 512, 512, NULL, NULL);
-    else if (strcmp(what, "arranged") == 0)
-        halves(nowhere, memory, LIBSPLIT_DTYPE_UINT8, 512, 2, NULL, NULL);
-    else if (strcmp(what, "transposed") == 0)
-        halves(nowhere, memory, LIBSPLIT_DTYPE_FLOAT, 512, 512, transposed, NULL);
-    else if (strcmp(what, "bits") == 0)
-        halves(nowhere, memory, LIBSPLIT_DTYPE_INT4, 511, 30, NULL, NULL);
-    else if (strcmp(what, "task") == 0)
-        halves(nowhere, memory, LIBSPLIT_DTYPE_FLOAT, 1024, 1024, NULL, &executor);
+    for (i = 0; i < sizeof cases / sizeof *cases; i++)
+        if (strcmp(what, cases[i].what) == 0)
+            halves(cases[i].output_is_bad ? memory : nowhere,
+                   cases[i].output_is_bad ? nowhere : memory, cases[i].dtype, cases[i].rows,
+                   cases[i].columns, cases[i].is_transposed ? transposed : NULL,
+                   cases[i].is_task ? &executor : NULL);
     free(memory);
     return 0;
 }

@@ -24,14 +24,6 @@ from table import model_of, onnx_split, outputs_of, split, variadic_split  # noq
 EXTENSION = os.environ["LIBSPLIT_OPENVINO"]
 
 
-@pytest.fixture(scope="module")
-def core():
-    core = openvino.Core()
-    core.set_property("CPU", {"INFERENCE_PRECISION_HINT": "f32"})
-    core.add_extension(EXTENSION)
-    return core
-
-
 def names(model):
     return [node.get_type_name() for node in model.get_ops()]
 

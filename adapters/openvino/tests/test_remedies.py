@@ -6,13 +6,11 @@ those of the extension are in its sources.
 Environment: LIBSPLIT_OPENVINO, the extension.
 """
 
-import os
 import pathlib
 import re
 import sys
 
 import numpy as np
-import openvino
 import pytest
 from openvino import Shape, Tensor, Type, opset13
 
@@ -21,7 +19,6 @@ ROOT = ADAPTER.parents[1]
 sys.path.insert(0, str(ADAPTER))
 from table import model_of, onnx_split, outputs_of, split, variadic_split  # noqa: E402
 
-EXTENSION = os.environ["LIBSPLIT_OPENVINO"]
 
 
 def of_bits(convert):
@@ -85,14 +82,6 @@ BEYOND_A_MODEL = set("""
     NotShownApart NotShownApartFromInput UsedElsewhere ArrayOverlap OutputDType OutputRank OutputShape CountUnknown ExecutorFailed
     ExecutorSkipped""".split())
 REGION = "libsplit: a region of a tensor: copy it first"
-
-
-@pytest.fixture(scope="module")
-def core():
-    core = openvino.Core()
-    core.set_property("CPU", {"INFERENCE_PRECISION_HINT": "f32"})
-    core.add_extension(EXTENSION)
-    return core
 
 
 def run(core, model, extent=6):
