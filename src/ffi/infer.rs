@@ -5,7 +5,7 @@
 
 use super::parse;
 use crate::call::ParsedCall;
-use crate::descriptor::{arrays, checked, checked_field, is_unwanted};
+use crate::descriptor::{arrays, checked, is_unwanted};
 use crate::error::{number, Error};
 use crate::geometry::{Geometry, Place};
 use crate::overlap;
@@ -24,7 +24,7 @@ pub unsafe fn count(
     // SAFETY: promise 1.
     unsafe {
         let call = parse::call(input, params, None, true, null())?;
-        checked(count, Argument::Count)?;
+        checked(count, Argument::Count, Field::Itself)?;
         let pieces = usize::try_from(call.pieces.count());
         let too_many = Error::TooManyElements { argument: Argument::Input };
         count.write(pieces.map_err(|_| too_many)?);
@@ -231,9 +231,9 @@ fn check_arrays(
         }
         let argument = Argument::Output(output);
         if rank > 0 {
-            checked_field(tensor.shape, argument, Field::Shape)?;
+            checked(tensor.shape, argument, Field::Shape)?;
             if !tensor.strides.is_null() {
-                checked_field(tensor.strides, argument, Field::Strides)?;
+                checked(tensor.strides, argument, Field::Strides)?;
             }
         }
         if tensor.strides.is_null() && !is_packed(call, output, views) {

@@ -30,7 +30,7 @@ struct PlannedSplit<'a> {
 
 impl<'a> Planned<'a> {
     unsafe fn read(plan: *const libsplit_plan) -> Result<Self, Error> {
-        let first = checked(plan.cast::<u64>(), Argument::Plan)?;
+        let first = checked(plan.cast::<u64>(), Argument::Plan, Field::Itself)?;
         // SAFETY: promises 1 and 3: 8 bytes are there, and if they are right, all others.
         unsafe {
             if *first != MAGIC {
@@ -85,7 +85,7 @@ impl<'a> Planned<'a> {
         let &Head { geometry, rank, sections, num_outputs, .. } = self.head;
         PlannedSplit {
             geometry: Geometry { shape: self.array(sections.shape, rank), ..geometry },
-            pieces: Pieces::Words(self.array(sections.lengths, num_outputs)),
+            pieces: Pieces::Int64(self.array(sections.lengths, num_outputs)),
         }
     }
 
@@ -144,7 +144,7 @@ impl<'a> Planned<'a> {
         if self.head.bytes == 0 {
             return Ok(());
         }
-        checked(outputs, Argument::Outputs)?;
+        checked(outputs, Argument::Outputs, Field::Itself)?;
         let source = self.input(input)?;
         let mut trail = Trail::EMPTY;
         for (index, record) in self.records().iter().enumerate() {
