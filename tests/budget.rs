@@ -18,7 +18,7 @@ const ENGINE: &str = "src/copy/";
 const MACHINE: &str = "src/copy/machine";
 
 const ENGINE_CODE_LINES: usize = 5_060;
-const OTHER_CODE_LINES: usize = 4_230;
+const OTHER_CODE_LINES: usize = 4_200;
 const ENGINE_FILES: usize = 40;
 const FILE_CODE_LINES: usize = 500;
 const TUNING_CONSTANTS: usize = 40;

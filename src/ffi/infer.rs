@@ -124,8 +124,7 @@ unsafe fn fill(
                 at = at.wrapping_sub(1);
                 shape.add(at).write(if is_split { len } else { own });
                 if !strides.is_null() {
-                    let stride =
-                        own_strides.and_then(|strides| strides.get(axis)).unwrap_or(&packed);
+                    let stride = own_strides.and_then(|own| own.get(axis)).unwrap_or(&packed);
                     strides.add(at).write(*stride);
                 }
             }

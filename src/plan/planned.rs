@@ -50,9 +50,8 @@ impl<'a> Planned<'a> {
     ) -> Result<Self, Error> {
         // SAFETY: promises 1 and 3.
         let planned = unsafe { Self::read(plan) }?;
-        let expected = planned.head.num_outputs;
-        if expected != num_outputs {
-            let expected = number(expected);
+        let expected = number(planned.head.num_outputs);
+        if expected != number(num_outputs) {
             return Err(Error::PlanOutputs { expected, actual: num_outputs });
         }
         Ok(planned)
@@ -211,11 +210,8 @@ fn describe_call(transfer: &Transfer<'_>, text: &mut Text<'_>) {
     if count > 0 && lengths().all(|len| len == longest) {
         text.text(" of ").number(longest);
     } else if count > 0 {
-        text.text(" of ").list(lengths().take(MOST_LENGTHS)).text(if count > MOST_LENGTHS {
-            " and so on"
-        } else {
-            ""
-        });
+        let rest = if count > MOST_LENGTHS { " and so on" } else { "" };
+        text.text(" of ").list(lengths().take(MOST_LENGTHS)).text(rest);
     }
     if !geometry.keeps_axis {
         text.text(" without the axis");
