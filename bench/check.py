@@ -24,6 +24,7 @@ import bounds
 import compare
 import pipeline
 import report
+import sweep
 import workloads
 from competitors import PEERS, FlatCopy, NumPy, Run
 from native import Libsplit, Native
@@ -256,6 +257,84 @@ class Bounds(unittest.TestCase):
                         self.assertAlmostEqual(changed / stored, 1, delta=0.02)
                         after = memory.targets.bytes[work.output_bytes :]
                         self.assertTrue((after == bench.POISON).all())
+
+
+class Sweeps(unittest.TestCase):
+    ENGINE = HERE.parent / "src/copy"
+
+    def source(self, **files: str) -> sweep.Source:
+        """Makes a source of these files of the engine."""
+        root = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+        (root / sweep.ENGINE / "deeper").mkdir(parents=True)
+        for name, text in files.items():
+            (root / sweep.ENGINE / f"{name.replace('_', '/')}.rs").write_text(text)
+        return sweep.Source(root)
+
+    def test_every_tuning_constant_is_swept_or_has_a_reason_not_to_be(self):
+        text = (self.ENGINE / "machine_constants.rs").read_text(encoding="utf-8")
+        constants = set(re.findall(r"const (\w+):", text))
+        swept = {name for each in sweep.SWEEPS for change in each.changes for name in change}
+        self.assertEqual(constants - swept - sweep.UNSWEPT.keys(), set())
+        self.assertLessEqual(sweep.UNSWEPT.keys(), constants - swept)
+
+    def test_every_change_is_of_a_constant_of_the_engine_and_of_rows_that_exist(self):
+        source = sweep.Source(HERE.parent)
+        names = {work.name for work in workloads.ALL}
+        for each in sweep.SWEEPS:
+            self.assertLessEqual(set(each.rows.split()), names)
+            for change in each.changes:
+                with self.subTest(sweep.title(change)):
+                    changed = source.changed(change)
+                    files = [path for path, text in changed.items() if text != source.delivered[path]]
+                    if not source.is_delivered(change):
+                        self.assertIn(len(files), range(1, 1 + len(change)))
+
+    def test_a_constant_is_found_by_its_name_and_replaced(self):
+        source = self.source(a="pub(super) const RUNS: usize = 4 << 10;\nconst LONG_RUNS: usize = 2 * RUNS;\n",
+                             deeper_b="let limit = third / 8 * model.eighths;\n")
+        self.assertEqual((source.value("RUNS"), source.value("LONG_RUNS"), source.value("eighths")), (4096, 8192, None))
+        self.assertTrue(source.is_delivered({"RUNS": 4096}))
+        self.assertFalse(source.is_delivered({"RUNS": 4096, "LONG_RUNS": 1}))
+
+        def now() -> list[str]:
+            return [path.read_text() for path in source.delivered]
+
+        source.put({"RUNS": 8, "eighths": 3})
+        self.assertEqual(now(), ["pub(super) const RUNS: usize = 8;\nconst LONG_RUNS: usize = 2 * RUNS;\n",
+                                 "let limit = third / 8 * 3;\n"])
+        source.put({"LONG_RUNS": 5})
+        self.assertEqual(now(), ["pub(super) const RUNS: usize = 4 << 10;\nconst LONG_RUNS: usize = 5;\n",
+                                 "let limit = third / 8 * model.eighths;\n"])
+        source.put({})
+        self.assertEqual(now(), list(source.delivered.values()))
+
+    def test_what_is_not_in_one_place_is_refused(self):
+        source = self.source(a="const RUNS: usize = 4;", deeper_b="const RUNS: u32 = 4;")
+        for name, places in [("RUNS", 2), ("BYTES", 0), ("eighths", 0)]:
+            with self.assertRaisesRegex(SystemExit, f"{name} is in {places} places"):
+                source.find(name)
+
+    def test_what_was_asked_for_and_is_not_delivered_is_built(self):
+        source = self.source(a="const RUNS: usize = 4;\nconst BYTES: usize = 8;")
+        sweeps = [sweep.Sweep("W1", [{"RUNS": 4}, {"RUNS": 8}, {"RUNS": 8, "BYTES": 16}]), sweep.Sweep("W2", [{"BYTES": 8}])]
+        with unittest.mock.patch.object(sweep, "SWEEPS", sweeps):
+            for only, expected in [(None, [{"RUNS": 8}, {"RUNS": 8, "BYTES": 16}]), (["BYTES"], [{"RUNS": 8, "BYTES": 16}])]:
+                self.assertEqual(sweep.selected(source, only), [sweep.Sweep("W1", expected)])
+            with self.assertRaisesRegex(SystemExit, "LINES is not swept: these are: BYTES, RUNS"):
+                sweep.selected(source, ["LINES"])
+
+    def test_earlier_records_stay_below_the_new_one(self):
+        path = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory())) / "zen9/constants.md"
+        for heading, text in [("one", "a"), ("two", "b"), ("one", "c")]:
+            sweep.keep(path, heading, f"{text}\n")
+        title, *rest = path.read_text().splitlines()
+        self.assertTrue(title.startswith("# "))
+        self.assertEqual(rest, ["", "## one", "", "c", "", "## two", "", "b"])
+
+    def test_a_line_ends_with_its_geometric_mean(self):
+        self.assertEqual(sweep.table({"RUNS=8": {"W1": 2.0, "W5": 0.5}}).splitlines(),
+                         ["| changed |   W1 |   W5 |     mean |", "| ------- | ---: | ---: | -------: |",
+                          "| RUNS=8  | 2.00 | 0.50 | **1.00** |"])
 
 
 class Program(unittest.TestCase):
