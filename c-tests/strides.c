@@ -444,11 +444,14 @@ static void test_columns_of_mixed_widths(void) {
 }
 
 static void test_columns_of_random_widths(void) {
-    for (uint64_t seed = 0; seed < 100; seed++) {
+    for (uint64_t seed = 0; seed < 200; seed++) {
         uint64_t state = seed;
-        int64_t widths[8], count = random_in(&state, 2, 8), rows = random_in(&state, 200, 3000);
-        for (int64_t i = 0; i < count; i++)
-            widths[i] = i > 0 && random_in(&state, 0, 1) ? widths[i - 1] : random_in(&state, 1, 70);
+        int64_t widths[MAX_PIECES], count = 0, rows = random_in(&state, 200, 1500);
+        for (int64_t bands = random_in(&state, 2, 4); bands > 0; bands--) {
+            int64_t width = random_in(&state, 1, random_in(&state, 0, 1) ? 9 : 70);
+            for (int64_t columns = random_in(&state, 1, 5); columns > 0; columns--)
+                widths[count++] = width;
+        }
         CHECK_CASE("random widths: seed %" PRIu64 ", %d columns, %d rows", seed, (int)count,
                    (int)rows);
         check_packed_columns(LIBSPLIT_DTYPE_BOOL, rows, widths, count, 99);
