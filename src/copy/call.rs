@@ -319,7 +319,7 @@ mod tests {
         let (shape, pieces) = ([rows, columns], Pieces::Words(lengths));
         let parts = parts(&pieces, &targets);
         let packed = transfer(DType::Uint8, &shape, 1, source.as_ptr());
-        let transfer = Transfer { bytes, strides, parts, ..packed };
+        let transfer = Transfer { strides, parts, bytes, ..packed };
         FENCES.set(0);
         // SAFETY: the memory of the outputs is as long as that of the input.
         let done = unsafe { execute_on(machine, &transfer, executor.map(|own| own as _)) };
