@@ -4,6 +4,7 @@ Environment: BUILD_DIR, the directory in which CMake has built libsplit and the 
 tests that run whole programs.
 """
 
+import argparse
 import csv
 import ctypes
 import dataclasses
@@ -16,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
-import unittest.mock
+from unittest import mock
 
 import numpy as np
 
@@ -180,7 +181,7 @@ class Verdict(unittest.TestCase):
 
     def test_what_is_excepted_is_named_and_not_counted(self):
         of = self.results(("W13", 1, 0, {"libsplit": [10], "cv2": [5]}))
-        with unittest.mock.patch.dict(report.EXCEPTED, {"W13": "a reason.", "W5": "not lost."}, clear=True):
+        with mock.patch.dict(report.EXCEPTED, {"W13": "a reason.", "W5": "not lost."}, clear=True):
             text = report.verdict(of)
         self.assertIn("0 of 1 splits lost\n\n|", text)
         self.assertIn("W13 is excepted: a reason.", text)
@@ -260,6 +261,17 @@ class Bounds(unittest.TestCase):
                         self.assertTrue((after == bench.POISON).all())
 
 
+class Levels(unittest.TestCase):
+    def test_the_library_without_avx512_is_measured_where_it_runs_at_another_level(self):
+        own, without = pathlib.Path("/own.so"), pathlib.Path("/without.so")
+        for level, expected in [("AVX-512", ["libsplit", "libsplit avx2"]), ("AVX2", ["libsplit"])]:
+            args = argparse.Namespace(library=[("libsplit", own)], avx2=without)
+            levels = {own: level, without: "AVX2"}
+            with mock.patch.object(bench, "Libsplit", lambda path, _: mock.Mock(level=levels[path])):
+                bench.add_avx2(args, None)
+            self.assertEqual([name for name, _ in args.library], expected)
+
+
 class Sweeps(unittest.TestCase):
     ENGINE = HERE.parent / "src/copy"
 
@@ -317,9 +329,11 @@ class Sweeps(unittest.TestCase):
 
     def test_what_was_asked_for_and_is_not_delivered_is_built(self):
         source = self.source(a="const RUNS: usize = 4;\nconst BYTES: usize = 8;")
-        sweeps = [sweep.Sweep("W1", [{"RUNS": 4}, {"RUNS": 8}, {"RUNS": 8, "BYTES": 16}]), sweep.Sweep("W2", [{"BYTES": 8}])]
-        with unittest.mock.patch.object(sweep, "SWEEPS", sweeps):
-            for only, expected in [(None, [{"RUNS": 8}, {"RUNS": 8, "BYTES": 16}]), (["BYTES"], [{"RUNS": 8, "BYTES": 16}])]:
+        sweeps = [sweep.Sweep("W1", [{"RUNS": 4}, {"RUNS": 8}, {"RUNS": 8, "BYTES": 16}]),
+                  sweep.Sweep("W2", [{"BYTES": 8}])]
+        with mock.patch.object(sweep, "SWEEPS", sweeps):
+            for only, expected in [(None, [{"RUNS": 8}, {"RUNS": 8, "BYTES": 16}]),
+                                   (["BYTES"], [{"RUNS": 8, "BYTES": 16}])]:
                 self.assertEqual(sweep.selected(source, only), [sweep.Sweep("W1", expected)])
             with self.assertRaisesRegex(SystemExit, "LINES is not swept: these are: BYTES, RUNS"):
                 sweep.selected(source, ["LINES"])
