@@ -4,9 +4,9 @@
 use super::super::describe::describe_on;
 use super::super::kernels::Level;
 use super::super::machine::{levels, Machine};
-use super::transfer;
+use super::{parts, transfer};
 use crate::dtype::DType::{self, Bfloat16, Double, Float, Float16, Uint16, Uint32, Uint4, Uint8};
-use crate::parts::{OutputStrides, Parts, Pointers, Transfer};
+use crate::parts::{OutputStrides, Transfer};
 use crate::pieces::Pieces;
 use crate::text::Text;
 use std::collections::BTreeMap;
@@ -80,17 +80,14 @@ const SPLITS: &[Split] = &[
 /// Returns the description of a split on a machine. Addresses do not matter.
 fn description(split: &Split, machine: Machine) -> String {
     let &Split { dtype, shape, axis, lengths, .. } = split;
-    let target: &'static *mut u8 = Box::leak(Box::new(0x1000 as *mut u8));
+    let targets = vec![0x1000 as *mut u8; lengths.len()];
+    let pieces = Pieces::Int64(lengths);
     let rank = shape.len();
     let strides: Vec<i64> = split.output_strides.unwrap_or_default().repeat(lengths.len());
     let plain = transfer(dtype, shape, axis, std::ptr::null());
     let copy = Transfer {
         strides: split.strides,
-        parts: Parts {
-            pieces: &Pieces::Int64(lengths),
-            // SAFETY: the same pointer for all outputs.
-            targets: unsafe { Pointers::new(target, 0, lengths.len()) },
-        },
+        parts: parts(&pieces, &targets),
         output_strides: match split.output_strides {
             None => OutputStrides::Packed,
             Some(_) => OutputStrides::Planned { strides: &strides, rank },
