@@ -192,7 +192,7 @@ unsafe fn share_rows(
     let task = |scratch: &mut Scratch<'_>| {
         for range in ranges {
             let (pieces, range) = match of {
-                Shared::Pieces => (range, 0..rows.count()),
+                Shared::Pieces => (range, 0..rows.count),
                 Shared::Rows | Shared::Bytes => (0..transfer.parts.count(), range),
             };
             // SAFETY: these runs are some of the ranges.
@@ -210,13 +210,13 @@ fn work_of(transfer: &Transfer<'_>, rows: Option<&Rows>, has_threads: bool) -> W
     let pieces = transfer.parts.count();
     let is_sub_byte = transfer.geometry.dtype.is_sub_byte();
     match rows {
-        Some(rows) if !has_threads || rows.count() >= MANY_ROWS || is_sub_byte => {
+        Some(rows) if !has_threads || rows.count >= MANY_ROWS || is_sub_byte => {
             let least = pieces.saturating_mul(TASK_PIECE_BYTES);
             if has_threads && bytes / 2 < least {
                 let granule = LINE_BYTES / 4;
                 return Work { of: Shared::Pieces, bytes, units: pieces, granule, least: 0 };
             }
-            let units = rows.count();
+            let units = rows.count;
             let granule = LINE_BYTES.min(units);
             Work { of: Shared::Rows, bytes, units, granule, least }
         }
