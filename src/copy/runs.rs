@@ -219,20 +219,8 @@ unsafe fn one_by_one<V: Vector>(runs: &Runs) {
         24 => each!(source, target: in_two::<V, 16, 8>(source, target)),
         48 => each!(source, target: in_two::<V, 32, 16>(source, target)),
         ..=127 => each!(source, target: copy_short::<V>(source, target, bytes)),
-        128..ALIGNED_RUN_BYTES => each!(source, target: by_halves::<V>(source, target, bytes)),
         _ => each!(source, target: copy_run::<V>(source, target, bytes)),
     }
-}
-
-/// Copies half a line at a time; the last half ends with the run.
-#[inline(always)]
-unsafe fn by_halves<V: Vector>(source: *const u8, target: *mut u8, bytes: usize) {
-    let mut at = 0;
-    while at + 32 < bytes {
-        copy_bytes::<V, 32>(source.wrapping_add(at), target.wrapping_add(at));
-        at += opaque(32);
-    }
-    copy_bytes::<V, 32>(source.wrapping_add(bytes - 32), target.wrapping_add(bytes - 32));
 }
 
 /// Copies exactly `A` and `B` bytes, without the overlap that would make more moves lie across two lines.
