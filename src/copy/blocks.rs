@@ -24,7 +24,7 @@ use super::call::{deliver_block, Scratch};
 use super::cost::Method;
 use super::groups::{units_to_line, Groups, Stretch};
 use super::machine_constants::{
-    BLOCK_BYTES, COLUMN_BYTES, INTERLEAVED_RUNS, LEAST_STREAMED_RUN_BYTES, LONG_BLOCK_BYTES,
+    BLOCK_BYTES, COLUMN_BYTES, LEAST_STREAMED_ROWS, LEAST_STREAMED_RUN_BYTES, LONG_BLOCK_BYTES,
     LONG_RUN_BYTES,
 };
 use super::nest::Axis;
@@ -111,7 +111,7 @@ impl Rows {
         if bands.has_short {
             next_multiple(rows.max(1), LINE_BYTES)
         } else {
-            rows.max(if self.call.streams { INTERLEAVED_RUNS } else { 1 })
+            rows.max(if self.call.streams { LEAST_STREAMED_ROWS } else { 1 })
         }
     }
 
