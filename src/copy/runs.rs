@@ -156,47 +156,52 @@ pub(super) unsafe fn copy_runs<V: Vector>(runs: &Runs) {
 #[inline(always)]
 unsafe fn copy_step<V: Vector>(runs: &Runs) {
     let done = match runs.bytes {
-        bytes if runs.to != bytes.cast_signed() || runs.count <= 4 => 0,
-        1 => overlapped::<V, 1>(runs),
-        2 => overlapped::<V, 2>(runs),
-        3 | 4 => overlapped::<V, 4>(runs),
-        5..=7 => overlapped::<V, 8>(runs),
-        9..=15 => overlapped::<V, 16>(runs),
+        1 => by_moves::<V, 1>(runs),
+        2 => by_moves::<V, 2>(runs),
+        3 | 4 => by_moves::<V, 4>(runs),
+        5..=8 => by_moves::<V, 8>(runs),
         // Two moves without an overlap are as quick.
         24 | 48 => 0,
-        17..=31 => overlapped::<V, 32>(runs),
-        33..=63 => overlapped::<V, 64>(runs),
+        9..=16 => by_moves::<V, 16>(runs),
+        17..=32 => by_moves::<V, 32>(runs),
+        33..=64 => by_moves::<V, 64>(runs),
         _ => 0,
     };
-    exact::<V>(&runs.skip(done));
+    if done < runs.count {
+        one_by_one::<V>(&runs.skip(done));
+    }
 }
 
 /// Copies the first runs by moves of `N` bytes, at least as many as a run has: what a move writes beyond its run is
 /// written again by the next. Returns how many runs it has copied.
 #[inline(always)]
-unsafe fn overlapped<V: Vector, const N: usize>(runs: &Runs) -> usize {
-    let &Runs { mut source, mut target, bytes, from, .. } = runs;
-    let count = runs.fitting(N);
+unsafe fn by_moves<V: Vector, const N: usize>(runs: &Runs) -> usize {
+    let &Runs { mut source, mut target, bytes, from, to, .. } = runs;
+    let count = match bytes {
+        bytes if bytes == N => runs.count,
+        bytes if to == bytes.cast_signed() && runs.count > 4 => runs.fitting(N),
+        _ => 0,
+    };
     let mut left = count;
     while left >= 4 {
         copy_bytes::<V, N>(source, target);
-        copy_bytes::<V, N>(source.wrapping_offset(from), target.wrapping_add(bytes));
-        copy_bytes::<V, N>(source.wrapping_offset(2 * from), target.wrapping_add(2 * bytes));
-        copy_bytes::<V, N>(source.wrapping_offset(3 * from), target.wrapping_add(3 * bytes));
-        (source, target) = (source.wrapping_offset(4 * from), target.wrapping_add(4 * bytes));
+        copy_bytes::<V, N>(source.wrapping_offset(from), target.wrapping_offset(to));
+        copy_bytes::<V, N>(source.wrapping_offset(2 * from), target.wrapping_offset(2 * to));
+        copy_bytes::<V, N>(source.wrapping_offset(3 * from), target.wrapping_offset(3 * to));
+        (source, target) = (source.wrapping_offset(4 * from), target.wrapping_offset(4 * to));
         left -= opaque(4);
     }
     while left > 0 {
         copy_bytes::<V, N>(source, target);
-        (source, target) = (source.wrapping_offset(from), target.wrapping_add(bytes));
+        (source, target) = (source.wrapping_offset(from), target.wrapping_offset(to));
         left -= opaque(1);
     }
     count
 }
 
-/// Copies runs by moves of exactly their bytes.
+/// Copies runs one after the other, without touching anything else.
 #[inline(always)]
-unsafe fn exact<V: Vector>(runs: &Runs) {
+unsafe fn one_by_one<V: Vector>(runs: &Runs) {
     let bytes = runs.bytes;
     // A macro, because closures do not have the features of the level.
     macro_rules! each {
@@ -210,31 +215,12 @@ unsafe fn exact<V: Vector>(runs: &Runs) {
         }};
     }
     match bytes {
-        1 => each!(source, target: copy_bytes::<V, 1>(source, target)),
-        2 => each!(source, target: copy_bytes::<V, 2>(source, target)),
-        4 => each!(source, target: copy_bytes::<V, 4>(source, target)),
-        8 => each!(source, target: copy_bytes::<V, 8>(source, target)),
         12 => each!(source, target: in_two::<V, 8, 4>(source, target)),
-        16 => each!(source, target: copy_bytes::<V, 16>(source, target)),
         24 => each!(source, target: in_two::<V, 16, 8>(source, target)),
-        32 => each!(source, target: copy_bytes::<V, 32>(source, target)),
         48 => each!(source, target: in_two::<V, 32, 16>(source, target)),
-        64 => each!(source, target: copy_bytes::<V, 64>(source, target)),
         ..=127 => each!(source, target: copy_short::<V>(source, target, bytes)),
-        128..ALIGNED_RUN_BYTES => each!(source, target: by_halves::<V>(source, target, bytes)),
         _ => each!(source, target: copy_run::<V>(source, target, bytes)),
     }
-}
-
-/// Copies half a line at a time; the last half ends with the run.
-#[inline(always)]
-unsafe fn by_halves<V: Vector>(source: *const u8, target: *mut u8, bytes: usize) {
-    let mut at = 0;
-    while at + 32 < bytes {
-        copy_bytes::<V, 32>(source.wrapping_add(at), target.wrapping_add(at));
-        at += opaque(32);
-    }
-    copy_bytes::<V, 32>(source.wrapping_add(bytes - 32), target.wrapping_add(bytes - 32));
 }
 
 /// Copies exactly `A` and `B` bytes, without the overlap that would make more moves lie across two lines.

@@ -22,8 +22,8 @@
 // The bodies of unsafe functions need no further blocks: what they require is in their `# Safety`.
 #![allow(unsafe_op_in_unsafe_fn)]
 
-use super::ahead::RunAhead;
-use super::machine_constants::{INTERLEAVED_BYTES, INTERLEAVED_RUNS};
+use super::ahead::{interleaved_runs, RunAhead};
+use super::machine_constants::INTERLEAVED_BYTES;
 use super::opaque::opaque;
 use super::runs::Runs;
 use super::vector::{copy_short, Vector, LINE_BYTES};
@@ -50,7 +50,7 @@ pub(super) unsafe fn stream_runs<V: Vector>(runs: &Runs, next: *const u8) {
     }
     let mut done = 0;
     while done < count {
-        let some = INTERLEAVED_RUNS.min(count - done);
+        let some = interleaved_runs(bytes).min(count - done);
         let mut begin = 0;
         while begin < bytes {
             let end = (begin + INTERLEAVED_BYTES).min(bytes);
