@@ -200,7 +200,7 @@ impl Rows {
 #[cfg(test)]
 mod tests {
     use super::super::machine::Machine;
-    use super::super::testing::transfer;
+    use super::super::tests::transfer;
     use super::{Call, Rows, Transfer};
     use crate::dtype::DType;
 
