@@ -105,7 +105,7 @@ def measure(case: Case, runs: dict[str, Run], args: argparse.Namespace,
     for name, run in runs.items():
         right[name], durations[name] = verify(case, run)
     samples = timed(case.threads, runs, durations, args, order)
-    return [report.Row(case.workload, case.threads, case.offset, name, right[name], samples[name])
+    return [report.Row(case.workload, case.threads, case.offset, name, right[name], [samples[name]])
             for name in runs]
 
 
@@ -142,6 +142,14 @@ def cells(selected: list[Workload], args: argparse.Namespace) -> list[tuple[Work
 
     return [(work, threads, offset) for threads in args.threads for offset in args.offsets
             for work in selected if wanted(work, threads, offset)]
+
+
+def add_avx2(args: argparse.Namespace, native: Native) -> None:
+    """Adds the library without AVX-512, unless this CPU's own level is AVX2 or lower."""
+    if args.avx2:
+        first, without = (Libsplit(path.resolve(), native) for path in [args.library[0][1], args.avx2])
+        if first.level != without.level:
+            args.library.append(("libsplit avx2", args.avx2.resolve()))
 
 
 def competitors(args: argparse.Namespace, native: Native) -> dict[str, object]:
@@ -217,16 +225,19 @@ def cpu(cpuinfo: pathlib.Path = pathlib.Path("/proc/cpuinfo")) -> str:
 
 def run(args: argparse.Namespace) -> report.Results:
     native = Native(args.build / "bench/bench_native.so", args.pool)
+    add_avx2(args, native)
     everyone = competitors(args, native)
     libraries = [name for name, _ in args.library]
     today = time.strftime("%Y-%m-%d")
-    results = report.Results(f"Measured {today}, commit {commit()}, on {machine()}; threads {args.pool}",
-                             cpu(), libraries, {name: one.version for name, one in everyone.items()})
+    rows: list[report.Row] = []
     selected = asked_for(args)
     pipelines = select_pipelines(args)
     memory = Memory(selected + pipelines)
     order = random.Random(1)
-    bar = tqdm(cells(selected, args), unit="case", disable=args.quiet)
+    bar = tqdm(cells(selected, args) * args.runs, unit="case", disable=args.quiet)
+    results = report.Results(f"Measured {today}, commit {commit()}, on {machine()}; threads {args.pool}; "
+                             f"{args.runs} run{'s' * (args.runs > 1)}",
+                             libraries, {name: one.version for name, one in everyone.items()})
     gc.disable()
     try:
         for work, threads, offset in bar:
@@ -236,7 +247,7 @@ def run(args: argparse.Namespace) -> report.Results:
             prepared = {name: one.prepare(case) for name, one in everyone.items()
                         if not work.sub_byte or isinstance(one, (LibsplitCopy, FlatCopy, MemcpyRows))}
             runs = {name: one for name, one in prepared.items() if one}
-            results.rows += measure(case, runs, args, order)
+            rows += measure(case, runs, args, order)
             del prepared, runs
             gc.collect()
         if pipelines:
@@ -248,6 +259,7 @@ def run(args: argparse.Namespace) -> report.Results:
             results.inside = inside_onnxruntime(args)
     except KeyboardInterrupt:
         print("\ninterrupted: these results are incomplete", file=sys.stderr)
+    results.rows = report.joined(rows)
     return results
 
 
@@ -325,7 +337,7 @@ def arguments() -> argparse.Namespace:
 
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--full", action="store_true",
-                        help="measure more workloads with more rounds: ten minutes instead of one")
+                        help="measure more workloads with more rounds: ten minutes for each run instead of one")
     parser.add_argument("--only", type=names, metavar="W1,W2", help="measure only these workloads")
     parser.add_argument("--split", action="append", metavar="'uint16 [3000,37,5] axis 1: 12,13,12'",
                         help="measure only this split, and print what libsplit plans for it; with strides: "
@@ -340,10 +352,14 @@ def arguments() -> argparse.Namespace:
                         help="the outputs' offsets from a 64-byte line, in bytes")
     parser.add_argument("--seconds", type=float, help="seconds for each case")
     parser.add_argument("--rounds", type=int, help="the least number of rounds for each case")
+    parser.add_argument("--runs", type=int, default=1,
+                        help="how often to measure all of it: the verdict is on most of the runs")
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build/release",
                         help="the directory in which CMake has built libsplit and the benchmark")
     parser.add_argument("--library", type=library, action="append", metavar="NAME=PATH",
                         help="a build of libsplit; repeat it to compare builds")
+    parser.add_argument("--avx2", type=pathlib.Path, metavar="PATH",
+                        help="the library built without AVX-512, to be measured too if this CPU's level is AVX-512")
     parser.add_argument("--output", type=pathlib.Path, default=ROOT / "out/bench",
                         help="the directory for results, in which each CPU has its own")
     parser.add_argument("--no-calls", dest="calls", action="store_false",

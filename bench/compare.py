@@ -45,13 +45,9 @@ import pipeline
 import turns
 import workloads
 from native import Libsplit, Native, Split
-from workloads import MIB, Layout, Workload
+from workloads import CLASSES, MIB, TOGETHER, Layout, Workload, class_of
 
 HERE = pathlib.Path(__file__).resolve().parent
-CLASSES = {"W": "models", "U": "reports", "L": "layouts", "R": "equal runs in cache",
-           "RL": "equal runs past the caches", "X": "odd", "S": "sub-byte"}
-TOGETHER = {"W U L": ["W", "U", "L"], "R X": ["R", "RL", "X"],
-            "all but S": ["W", "U", "L", "R", "RL", "X"]}
 DTYPES = ["u1", "f2", "f4", "i8", "c16"]
 QUICK_TURN_NS = 100_000
 
@@ -95,11 +91,6 @@ def draw(r: random.Random, most: int) -> Workload:
     into = part if layout == "into a pitch" else None
     return Workload("", f"{family}, {layout}", dtype, (rows, columns), 1, lengths,
                     views.get(layout), into)
-
-
-def class_of(work: Workload) -> str:
-    """Returns the workload's class, a key of CLASSES."""
-    return "RL" if work.name[0] == "R" and work.name.endswith("L") else work.name[0]
 
 
 def select(args: argparse.Namespace) -> list[Workload]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import platform
 import time
 from collections.abc import Callable
 from ctypes import c_size_t, c_void_p
@@ -65,7 +66,7 @@ class LibsplitCopy:
 
     def __init__(self, library: Libsplit, always_one_thread: bool = False):
         self.library = library
-        self.version = library.version
+        self.version = f"{library.version}, {library.level}"
         self.always_one_thread = always_one_thread
 
     def prepare(self, case: Case) -> Run | None:
@@ -104,7 +105,7 @@ class FlatCopy:
 class MemcpyRows:
     """A loop that calls memcpy for each run, output by output, as runtimes do."""
 
-    version = "libc"
+    version = " ".join(platform.libc_ver()).strip() or "libc"
 
     def __init__(self, native: Native):
         self.native = native

@@ -134,10 +134,12 @@ class Libsplit:
     def __init__(self, path: pathlib.Path, native: Native):
         self.library = ctypes.CDLL(str(path))
         self.native = native
-        self.version = self._version()
+        self.version = self._told("version_string")
+        # Old versions do not say at which level they run.
+        self.level = self._told("cpu_string") if hasattr(self.library, "libsplit_cpu_string") else "unknown level"
 
-    def _version(self) -> str:
-        function = self.library.libsplit_version_string
+    def _told(self, name: str) -> str:
+        function = getattr(self.library, f"libsplit_{name}")
         function.restype = ctypes.c_char_p
         return function().decode()
 

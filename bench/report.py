@@ -1,20 +1,19 @@
-"""Writes measurements as tables, as CSV and as a chart.
+"""Writes measurements as tables, as CSV and as a chart, and the verdict on them: the splits that are lost.
 
-'bench/report.py bench/results/zen4' rewrites the list of losses in that directory from its CSV.
+'bench/report.py bench/results/zen4' rewrites the verdict in that directory from its CSV.
 """
 
 from __future__ import annotations
 
 import csv
 import dataclasses
-import math
+import itertools
 import pathlib
-import re
 import statistics
 import sys
 
 from calls import FORMS, Cost
-from workloads import ALL, MIB, Workload
+from workloads import ALL, CLASSES, MIB, TOGETHER, Workload, class_of
 
 FLAT = ["plain", "stream", "wide", "strings"]
 
@@ -26,77 +25,19 @@ CHARTED = ["W1", "W2", "W4", "W4b", "W5", "W5b", "W5c", "W6", "W7", "W8", "W9", 
            "W12", "W13", "W15", "W16", "W17", "W18", "U96", "U31", "R12x3", "R48x3", "R12x3L"]
 
 
-@dataclasses.dataclass(frozen=True)
-class Goal:
-    """The share of the flat copy's speed that libsplit should reach, and the times of other libraries
-    relative to libsplit."""
+# The libraries that no split may be lost to, by the names of competitors.
+RIVALS = {"memcpy": "memcpy by rows", "numpy": "NumPy", "cv2": "OpenCV", "onnxruntime": "ONNX Runtime",
+          "openvino": "OpenVINO"}
+AHEAD = 0.97  # a rival that takes less than this share of libsplit's time is ahead
+LEAST_MEMCPY_BYTES = 64 << 10  # memcpy, which checks nothing, may be ahead in a smaller split
+# At most so many splits may be lost for a reason that is given here, by the names of workloads.
+MOST_EXCEPTED = 3
+EXCEPTED: dict[str, str] = {}
 
-    share: float = 0
-    times: dict[str, float] = dataclasses.field(default_factory=dict)  # by peer; of any, on a CPU
-    past_l3: float = 0  # the share if input and outputs do not fit in L3, if that is different
-
-    def of(self, peer: str, cpu: str) -> float:
-        """Returns the goal for this peer's time relative to libsplit; by default 1, nobody should be faster."""
-        times = self.times
-        return times.get(peer, times.get(f"any on {cpu}", times.get("any", 1)))
-
-
-EQUAL_RUNS = [work for work in ALL
-              if work.is_packed and not work.sub_byte and work.rows > 1 and len(set(work.runs)) == 1]
-
-
-def lines_in_cache() -> str:
-    """Returns the names of workloads of equal runs, each of a cache line or more."""
-    return " ".join(work.name for work in EQUAL_RUNS
-                    if 64 <= work.runs[0] <= 512 and work.bytes <= 4 * MIB)
-
-
-def odd_runs(pieces: range) -> str:
-    """Returns the names of workloads of equal runs of less than a cache line that are not a power of two."""
-    return " ".join(work.name for work in EQUAL_RUNS if 3 <= work.runs[0] <= 63
-                    and work.runs[0].bit_count() > 1 and len(work.lengths) in pieces)
-
-
-CHANNELS = {"cv2": 1.3, "onnxruntime": 4}
-
-GOALS = {name: goal for names, goal in [
-    # Packed tensors.
-    ("W1 W7 W8 W14 W18", Goal(0.97, {"any": 1.4, "any on zen5": 1.25})),
-    ("W2 W3 W19 W15 W10b", Goal(0.90, {"onnxruntime": 1.05, "memcpy": 1.1})),
-    ("W4 W5 W5b W13 W16", Goal(0.88, CHANNELS)),
-    ("W4b W5c", Goal(0.97, CHANNELS)),
-    ("W6", Goal(0.97)),
-    ("W9 W9c W9L W9cL", Goal(0.78, {"cv2": 1.1}, past_l3=0.95)),
-    (lines_in_cache(), Goal(0.92, {"any": 1.4})),
-    (odd_runs(range(2, 6)), Goal(0.90, {"any": 4})),
-    (odd_runs(range(6, 17)), Goal(0.60, {"any": 3})),
-    ("X13", Goal(0.60, {"any": 3})),
-    ("W11", Goal(0.75, {"cv2": 3})),
-    ("W11u", Goal(0.50, {"cv2": 3})),
-    ("W12", Goal(0.78, {"cv2": 3})),
-    # A pitch: .9 of what the packed case's share should be.
-    ("L1 L1a", Goal(0.79, {"cv2": 1.3})),
-    ("L1f", Goal(0.87, {"cv2": 1.3})),
-    ("L2s L3p L4u", Goal(0.79)),
-    ("L1r L2r L2c L2b L3", Goal(0.87)),
-    # Blocks, heads, outer axes that are reversed or stepped; a row that is repeated.
-    ("L2k L2z L4s L4r L4q L4v L4h", Goal(0.85, {"any": 1.2})),
-    ("L4o", Goal(1.80)),
-    # The innermost axis stepped, reversed.
-    ("L5 L5u L5s", Goal(0.50, {"any": 3})),
-    ("L5r L5b L5c", Goal(0.80, {"any": 2})),
-    # Transposed; interleaved.
-    ("L6n L6c L6r L6h L6u", Goal(0.55, {"any": 3})),
-    ("L7u L7a L7f L7s L7m L8u L8a L8f L8s L8i L8m", Goal(0.75)),
-] for name in names.split()}
-
-# The goal for the time of one thread relative to more threads that spin, if input and outputs fit in L3.
-MORE_THREADS = 1.7
-
-ABOUT_LOSSES = f"""\
-With one thread and outputs on lines, many splits have goals: a share of the fastest flat copy, and how many
-times libsplit's time the others should take. Everywhere else nobody should be faster; one thread should take
-{MORE_THREADS} times as long as more that spin, where input and outputs lie within L3."""
+ABOUT_VERDICT = f"""\
+On one thread, a split is lost if one of these takes less than {AHEAD} of libsplit's time in most runs: {{rivals}}.
+memcpy does not count against splits of less than {LEAST_MEMCPY_BYTES >> 10} KiB. The figures behind a library are its
+time relative to libsplit's, in each run."""
 
 
 @dataclasses.dataclass
@@ -108,15 +49,25 @@ class Row:
     offset: int
     competitor: str
     right: bool
-    samples: list[float]  # nanoseconds per call, one for each round
+    runs: list[list[float]]  # for each run, nanoseconds per call, one number for each round
 
     @property
     def key(self) -> tuple[str, int, int]:
         return self.workload.name, self.threads, self.offset
 
     @property
+    def samples(self) -> list[float]:
+        return list(itertools.chain(*self.runs))
+
+    @property
+    def medians(self) -> list[float]:
+        """The median of each run."""
+        return list(map(_median, self.runs))
+
+    @property
     def median(self) -> float:
-        return round(statistics.median(self.samples), 1)  # as in the CSV
+        """The median of the runs' medians."""
+        return _median(self.medians)
 
     @property
     def deviation(self) -> float:
@@ -124,27 +75,30 @@ class Row:
         return statistics.median(abs(sample - self.median) for sample in self.samples)
 
 
+def _median(samples: list[float]) -> float:
+    return round(statistics.median(samples), 1)  # as in the CSV
+
+
+def joined(rows: list[Row]) -> list[Row]:
+    """Joins the rows of several runs."""
+    found: dict[tuple, Row] = {}
+    for row in rows:
+        first = found.setdefault((row.key, row.competitor), dataclasses.replace(row, runs=[]))
+        first.runs += row.runs
+        first.right &= row.right
+    return list(found.values())
+
+
 @dataclasses.dataclass
 class Results:
     machine: str
-    cpu: str  # the directory of its results
     libraries: list[str]  # the builds of libsplit, by name
-    versions: dict[str, str]  # of every competitor
+    versions: dict[str, str]  # of every competitor; of libsplit with the CPU level
     rows: list[Row] = dataclasses.field(default_factory=list)
     costs: list[Cost] = dataclasses.field(default_factory=list)
     empty_python_call: float = 0
     pipeline: str = ""  # a table of pipeline.table
     inside: list[dict] = dataclasses.field(default_factory=list)  # of inside_onnxruntime.rows
-
-    @property
-    def l3(self) -> float:
-        """The size of L3 in bytes, if Linux gives it."""
-        told = re.search(r"L3 (\d+)K", self.machine)
-        return int(told[1]) * 1024 if told else math.inf
-
-    def is_past_l3(self, work: Workload) -> bool:
-        """Returns whether input and outputs, without gaps, are larger than L3."""
-        return min(work.bytes, work.input_bytes) + work.bytes > self.l3
 
     def cases(self) -> dict[tuple[str, int, int], dict[str, Row]]:
         """Returns the rows by case, and then by competitor."""
@@ -179,7 +133,7 @@ def tables(results: Results) -> str:
     if results.inside:
         text += ["## Inside ONNX Runtime: its own Split against libsplit's provider", "",
                  _inside(results.inside), ""]
-    text += ["## Losses", "", _losses(results), ""]
+    text += ["## Verdict", "", verdict(results), ""]
     return "\n".join(text)
 
 
@@ -188,52 +142,102 @@ def by_threads(results: Results) -> str:
     cases, text = results.cases(), []
     for threads, offset in dict.fromkeys((key[1], key[2]) for key in cases):
         text.append("## 1 thread" if threads == 1 else f"## {threads} threads")
-        text[-1] += f", outputs {offset} bytes off their lines" if offset else ", outputs on lines"
+        text[-1] += f", {_placed(offset)}"
         here = [of for key, of in cases.items() if key[1:] == (threads, offset)]
         text += ["", _ratios(here, results.libraries), ""]
     return "\n".join(text)
 
 
-def _losses(results: Results) -> str:
-    """Lists the cases that miss a goal, and the workloads with goals that were not measured."""
+@dataclasses.dataclass
+class Lost:
+    """A split that a build of libsplit loses, and the rivals that are ahead in any run."""
+
+    of: dict[str, Row]  # the case
+    library: str
+    times: dict[str, list[float]]  # relative to libsplit's, in each run
+
+    @property
+    def name(self) -> str:
+        return self.of[self.library].workload.name
+
+    @property
+    def worst(self) -> float:
+        return min(map(statistics.median, self.times.values()))
+
+
+def contested(results: Results, library: str, offset: int) -> list[dict[str, Row]]:
+    """Returns the cases on one thread in which a rival counts against this build."""
+    return [of for (_, threads, at), of in results.cases().items()
+            if (threads, at) == (1, offset) and _rivals(of, library)]
+
+
+def _rivals(of: dict[str, Row], library: str) -> list[str]:
+    """Returns the rivals that count in this case."""
+    is_small = of[library].workload.bytes < LEAST_MEMCPY_BYTES
+    return [name for name in RIVALS if name in of and of[name].right and not (is_small and name == "memcpy")]
+
+
+def lost(results: Results, library: str, offset: int) -> list[Lost]:
+    """Returns the splits that this build loses, the worst first. This is the benchmark's verdict."""
+    found = []
+    for of in contested(results, library, offset):
+        own = of[library].medians
+        times = {name: [theirs / ours for theirs, ours in zip(of[name].medians, own, strict=True)]
+                 for name in _rivals(of, library)}
+        lost_runs = sum(min(run) < AHEAD for run in zip(*times.values(), strict=True))
+        if 2 * lost_runs > len(own):
+            ahead = {name: each for name, each in times.items() if min(each) < AHEAD}
+            found.append(Lost(of, library, ahead))
+    return sorted(found, key=lambda each: each.worst)
+
+
+def verdict(results: Results) -> str:
+    """Lists the splits that are lost, for each build and offset."""
+    rivals = ", ".join(f"{title} ({results.versions.get(name, 'not measured')})" for name, title in RIVALS.items())
+    text = [ABOUT_VERDICT.format(rivals=rivals)]
+    excepted = set()
+    for library in results.libraries:
+        for offset in sorted({row.offset for row in results.rows if row.threads == 1}):
+            found = lost(results, library, offset)
+            excepted |= {each.name for each in found} & EXCEPTED.keys()
+            title = f"{library} ({results.versions[library]}), {_placed(offset)}"
+            text.append(_verdict_on(found, title, len(contested(results, library, offset))))
+    text += [f"{name} is excepted: {EXCEPTED[name]}" for name in sorted(excepted)]
+    return "\n\n".join([*text, "### Of a flat copy\n\nGeometric means by class, on one thread.", of_flat(results)])
+
+
+def _verdict_on(found: list[Lost], title: str, count: int) -> str:
+    counted = [each for each in found if each.name not in EXCEPTED]
+    head = f"### {title}: {len(counted)} of {count} splits lost"
+    if not found:
+        return head
     lines = []
-    for (name, threads, offset), of in results.cases().items():
-        why = _missed(results, of)
-        if why:
-            split = of[results.libraries[0]].workload.describe()
-            lines.append([name, split, str(threads), str(offset), "; ".join(why)])
-    text = ("None: nobody is faster, and every goal is met." if not lines else
-            markdown(["", "split", "threads", "offset", "why"], lines, text_columns=2))
-    missing = GOALS.keys() - {row.workload.name for row in results.rows}
-    if missing:
-        text += f"\n\nNot measured: {', '.join(name for name in GOALS if name in missing)}."
-    return f"{ABOUT_LOSSES}\n\n{text}"
+    for each in found:
+        flat, own = ceiling(each.of), each.of[each.library]
+        who = "; ".join(f"{RIVALS[name]} {', '.join(f'{time:.2f}' for time in times)}"
+                        for name, times in sorted(each.times.items(), key=lambda of: statistics.median(of[1])))
+        lines.append([each.name, own.workload.describe(), who, f"{ratio(flat, own):.2f}" if flat else "–"])
+    return f"{head}\n\n{markdown(['', 'split', 'ahead', 'of flat'], lines, text_columns=3)}"
 
 
-def _missed(results: Results, of: dict[str, Row]) -> list[str]:
-    """Says which goals one case misses."""
-    libsplit, flat = of[results.libraries[0]], ceiling(of)
-    if not libsplit.right:
-        return ["wrong"]
-    is_past_l3 = results.is_past_l3(libsplit.workload)
-    goal = Goal()
-    if libsplit.threads > 1 and not is_past_l3 and "parked" not in results.machine:
-        goal = Goal(times={"1 thread": MORE_THREADS})
-    elif (libsplit.threads, libsplit.offset) == (1, 0):
-        goal = GOALS.get(libsplit.workload.name, goal)
-    share = goal.past_l3 if goal.past_l3 and is_past_l3 else goal.share
-    missed = []
-    if flat and ratio(flat, libsplit) < share:
-        missed.append(f"{ratio(flat, libsplit):.2f} of flat, the goal is {share:.2f}")
-    ahead: dict[float, list[str]] = {}
-    for peer, row in of.items():
-        took, times = ratio(row, libsplit), goal.of(peer, results.cpu)
-        if peer not in [*results.libraries, *FLAT] and row.right and took < times:
-            ahead.setdefault(times, []).append(f"{peer} takes {took:.2f}")
-    for times, peers in ahead.items():
-        missed.append(", ".join(peers) + " of the time"
-                      + (f", the goal is {times}" if times != 1 else ""))
-    return missed
+def _placed(offset: int) -> str:
+    return f"outputs {offset} bytes off their lines" if offset else "outputs on lines"
+
+
+def of_flat(results: Results) -> str:
+    """Formats the geometric means of libsplit's speed as a share of the fastest flat copy's."""
+    groups = {**{name: [name] for name in CLASSES}, **TOGETHER}
+    shares: dict[tuple[str, int], dict[str, list[float]]] = {}
+    for (_, threads, offset), of in results.cases().items():
+        for library in results.libraries if threads == 1 and ceiling(of) else ():
+            here = shares.setdefault((library, offset), {})
+            for group, classes in groups.items():
+                if class_of(of[library].workload) in classes:
+                    here.setdefault(group, []).append(ratio(ceiling(of), of[library]))
+    lines = [[library, _placed(offset),
+              *(f"{statistics.geometric_mean(of[group]):.2f}" if group in of else "–" for group in groups)]
+             for (library, offset), of in sorted(shares.items())]
+    return markdown(["", "", *groups], lines, text_columns=2)
 
 
 def _inside(rows: list[dict]) -> str:
@@ -283,7 +287,7 @@ def _costs(costs: list[Cost]) -> str:
 
 def markdown(head: list[str], lines: list[list[str]], text_columns: int) -> str:
     """Formats a table in Markdown that is also readable as plain text."""
-    widths = [max(map(len, column)) for column in zip(head, *lines)]
+    widths = [max(2, *map(len, column)) for column in zip(head, *lines)]
     rule = ["-" * width if i < text_columns else "-" * (width - 1) + ":"
             for i, width in enumerate(widths)]
     return "\n".join("| " + " | ".join(
@@ -309,7 +313,7 @@ def _write_csv(results: Results, path: pathlib.Path) -> None:
     with path.open("w", newline="", encoding="utf-8") as file:
         out = csv.writer(file, lineterminator="\n")
         out.writerow(["workload", "split", "bytes", "threads", "offset", "competitor", "version",
-                      "right", "rounds", "median_ns", "deviation_ns", "gb_per_s", "of_flat"])
+                      "right", "rounds", "median_ns", "deviation_ns", "gb_per_s", "of_flat", "run_medians_ns"])
         for of in results.cases().values():
             flat = ceiling(of)
             for row in of.values():
@@ -318,7 +322,8 @@ def _write_csv(results: Results, path: pathlib.Path) -> None:
                               row.competitor, results.versions[row.competitor], row.right,
                               len(row.samples), f"{row.median:.1f}", f"{row.deviation:.1f}",
                               f"{work.bytes / row.median:.3f}",
-                              f"{ratio(flat, row):.3f}" if flat else ""])
+                              f"{ratio(flat, row):.3f}" if flat else "",
+                              " ".join(f"{median:.1f}" for median in row.medians)])
 
 
 def _draw(results: Results, path: pathlib.Path) -> None:
@@ -362,18 +367,19 @@ def read(directory: pathlib.Path) -> Results:
         lines = list(csv.DictReader(file))
     machine = (directory / "results.md").read_text(encoding="utf-8").split("\n")[0]
     rows = [Row(works[line["workload"]], int(line["threads"]), int(line["offset"]),
-                line["competitor"], line["right"] == "True", [float(line["median_ns"])])
+                line["competitor"], line["right"] == "True",
+                [[float(median)] for median in line["run_medians_ns"].split()])
             for line in lines]
     versions = {line["competitor"]: line["version"] for line in lines}
-    return Results(machine, directory.name, [lines[0]["competitor"]], versions, rows)
+    return Results(machine, [name for name in versions if name.startswith("libsplit")], versions, rows)
 
 
 def main() -> None:
-    """Rewrites the list of losses in results.md, after goals have changed."""
+    """Rewrites the verdict in results.md, after what it says has changed."""
     for directory in map(pathlib.Path, sys.argv[1:]):
         path = directory / "results.md"
-        before = path.read_text(encoding="utf-8").partition("## Losses")[0].rstrip("\n")
-        path.write_text(f"{before}\n\n## Losses\n\n{_losses(read(directory))}\n", encoding="utf-8")
+        before = path.read_text(encoding="utf-8").partition("## Verdict")[0].rstrip("\n")
+        path.write_text(f"{before}\n\n## Verdict\n\n{verdict(read(directory))}\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

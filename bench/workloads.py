@@ -482,3 +482,14 @@ ALL = _models() + _reports() + _equal_runs() + _odd() + _layouts() + _sub_byte()
 # The workloads of the quick mode with misaligned outputs, and with more than one thread.
 QUICK_MISALIGNED = ["W1", "W2", "W7", "W14", "W19"]
 QUICK_THREADS = ["W1", "W2", "W4", "W5", "W6", "W9", "W11", "W12", "W15", "W17", "W18"]
+
+# The classes of workloads, and those that are judged together.
+CLASSES = {"W": "models", "U": "reports", "L": "layouts", "R": "equal runs in cache",
+           "RL": "equal runs past the caches", "X": "odd", "S": "sub-byte"}
+TOGETHER = {"W U L": ["W", "U", "L"], "R X": ["R", "RL", "X"],
+            "all but S": ["W", "U", "L", "R", "RL", "X"]}
+
+
+def class_of(work: Workload) -> str:
+    """Returns the workload's class, a key of CLASSES."""
+    return "RL" if work.name[0] == "R" and work.name.endswith("L") else work.name[0]

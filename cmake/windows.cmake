@@ -18,8 +18,11 @@ if(MSVC)
     set(built_shared_lib ${link_dir}/${shared_lib})
     list(JOIN functions "\n" exports)
     file(CONFIGURE OUTPUT link/libsplit.def CONTENT "LIBRARY libsplit\nEXPORTS\n@exports@\n" @ONLY)
+    # A path that begins with a slash may look like an option: /check/... is what /c takes. Commands run in the source
+    # directory.
+    file(RELATIVE_PATH from_source ${PROJECT_SOURCE_DIR} ${link_dir})
     set(link_steps
-        COMMAND ${CMAKE_RC_COMPILER} /fo ${link_dir}/version.res ${link_dir}/version.rc
+        COMMAND ${CMAKE_RC_COMPILER} /fo ${from_source}/version.res ${from_source}/version.rc
         COMMAND ${CMAKE_LINKER} /nologo /dll /noentry /nodefaultlib /opt:ref /incremental:no ${linker_flags}
                 /def:${link_dir}/libsplit.def /implib:${link_dir}/${import_lib} /out:${built_shared_lib}
                 ${cargo_out}/${cargo_static_lib} ${link_dir}/version.res vcruntime.lib msvcrt.lib)

@@ -9,9 +9,18 @@ BENCH_VENV := .venv-bench
 CONFORMANCE_VENV := .venv-conformance
 
 .PHONY: bench
-bench: build $(BENCH_VENV)/made ## measure against other libraries: 1 minute; with FULL=1, 10 minutes
+bench: build avx2 $(BENCH_VENV)/made ## measure against other libraries: 1 minute; with FULL=1, three runs of 10 minutes
 	@echo "==> bench: results in $(OUT)"
-	@"$(BENCH_VENV)/bin/python" bench/bench.py --inside --build $(BUILD) --output "$(OUT)" $(if $(FULL),--full)
+	@"$(BENCH_VENV)/bin/python" bench/bench.py --inside --build $(BUILD) --avx2 build/avx2/lib/libsplit.so \
+	    --output "$(OUT)" $(if $(FULL),--full --runs 3)
+
+# The library as it is built for CPUs without AVX-512.
+.PHONY: avx2
+avx2: toolchain $(cmake)
+	@mkdir -p build/avx2 && cmake -S . -B build/avx2 -DCMAKE_BUILD_TYPE=Release -DLIBSPLIT_AVX512=OFF \
+	    -DLIBSPLIT_BUILD_TESTS=OFF -DLIBSPLIT_BUILD_EXAMPLES=OFF -DLIBSPLIT_BUILD_BENCH=OFF \
+	    >build/avx2/configure.log 2>&1 || { cat build/avx2/configure.log; exit 1; }
+	@cmake --build build/avx2 --target libsplit-build
 
 .PHONY: bounds
 bounds: build $(VENV)/made ## measure loads and stores alone: 1 minute; needs AVX-512
