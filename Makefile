@@ -53,6 +53,13 @@ keep_going = $$([ -e $(BUILD)/build.ninja ] && echo -k 0 || echo -k)
 run_tests = $(built) $(all) -- $(keep_going) || echo "error: some targets could not be built" >&2; \
     "$(PYTHON)" tools/test.py $(BUILD)
 
+# The unit tests come first: they are quick, and name the loop.
+.PHONY: check
+check: configure ## run the tests of the engine, after a change in src/copy/: 1 minute
+	$(built) engine
+	@cargo test --quiet --locked --features ndarray,rayon --lib copy::
+	@ctest --test-dir $(BUILD) --label-regex '^engine$$' --parallel $(jobs) --output-on-failure
+
 .PHONY: test
 test: test-says cxx $(VENV)/made configure ## run the tests that cover every promise: 10 minutes
 	$(run_tests) --label-exclude slow

@@ -1,6 +1,7 @@
-"""Tests the benchmark itself, without the other libraries; 'make test' runs it.
+"""Tests the benchmark itself, without the other libraries; 'make test' runs it, but for what takes long.
 
-Environment: BUILD_DIR, the directory in which CMake has built libsplit and the benchmark.
+Environment: BUILD_DIR, the directory in which CMake has built libsplit and the benchmark. QUICK leaves out the
+tests that run whole programs.
 """
 
 import argparse
@@ -351,6 +352,7 @@ class Sweeps(unittest.TestCase):
                           "| RUNS=8  | 2.00 | 0.50 | **1.00** |"])
 
 
+@unittest.skipIf("QUICK" in os.environ, "slow")
 class Program(unittest.TestCase):
     def bench(self, *arguments: str) -> subprocess.CompletedProcess:
         command = [sys.executable, HERE / "bench.py", "--build", BUILD, "--quiet", "--no-chart"]

@@ -65,6 +65,7 @@ SWEEPS = [
         *each("INTERLEAVED_BYTES", 128, 256, 512, 1024),
         {"INTERLEAVED_RUNS": 4, "INTERLEAVED_BYTES": 1024},
         {"INTERLEAVED_RUNS": 8, "INTERLEAVED_BYTES": 1024},
+        *each("LEAST_STREAMED_ROWS", 8, 32),
         *each("PREFETCH_BYTES", 512, 1024, 2048, 4096),
         *each("LEAST_STREAMED_RUN_BYTES", 64, 128, 512),
         *each("third_eighths", 3, 8, 16, 64),

@@ -724,6 +724,38 @@ static void test_offsets_past_4_gib(void) {
     }
     release_addresses(memory, 8 * gib);
 }
+
+/* Six rows, each a gibibyte behind the last, of which only the pages that hold the first columns
+ * can be read: one kernel call goes over more than 2 GiB, and another over more than 4. */
+static void test_rows_a_gib_apart(void) {
+    enum { ROWS = 6, PAGE = 65536, LONGEST = 700 };
+    static const int64_t lengths_of_runs[] = {5, 37, 200, LONGEST};
+    int64_t gib = INT64_C(1) << 30, width = gib + 5;
+    unsigned char *memory = reserve_addresses((size_t)(ROWS + 1) * (size_t)gib);
+    for (int64_t row = 0; row < ROWS; row++) {
+        allow_access(memory + row * gib, PAGE);
+        for (int64_t i = 0; i < LONGEST; i++)
+            memory[row * width + i] = (unsigned char)(i * 7 + row * 31 + i / 256);
+    }
+    for (size_t r = 0; r < sizeof lengths_of_runs / sizeof *lengths_of_runs; r++) {
+        int64_t run = lengths_of_runs[r], lengths[2] = {run, width - run}, count = 2, wrong = 0;
+        unsigned char piece[ROWS * LONGEST];
+        libsplit_tensor input = packed(LIBSPLIT_DTYPE_UINT8, memory, 2, (int64_t[]){ROWS, width});
+        libsplit_tensor split = packed(LIBSPLIT_DTYPE_INT64, lengths, 1, &count);
+        libsplit_tensor outputs[2] = {
+            packed(LIBSPLIT_DTYPE_UINT8, piece, 2, (int64_t[]){ROWS, run}), {0}};
+        libsplit_params params = LIBSPLIT_PARAMS_INIT(SPLIT, 13);
+        params.split = &split;
+        params.axis = 1;
+        memset(piece, 0xA5, sizeof piece);
+        CHECK_CASE("rows a GiB apart, runs of %d bytes", (int)run);
+        CHECK_OK(libsplit_copy(&input, &params, outputs, 2, NULL, NULL));
+        for (int64_t row = 0; row < ROWS; row++)
+            wrong += memcmp(piece + row * run, memory + row * width, (size_t)run) != 0;
+        CHECK_EQ_INT(wrong, 0);
+    }
+    release_addresses(memory, (size_t)(ROWS + 1) * (size_t)gib);
+}
 #endif
 
 int main(void) {
@@ -745,6 +777,7 @@ int main(void) {
     test_2_to_the_40_elements();
     test_2_to_the_31_in_65536_parts();
     test_offsets_past_4_gib();
+    test_rows_a_gib_apart();
 #endif
     CHECK_DONE();
 }

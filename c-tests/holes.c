@@ -21,8 +21,9 @@ enum { MAX_RANK = 3, MAX_PIECES = 16, POISON = 0xA5 };
 
 /* Bytes of addresses; only pages that hold elements take memory. */
 #define REGION ((size_t)(sizeof(void *) > 4 ? 2048 : 512) << 20)
-/* Inputs and outputs of twice this size go past the caches of any CPU. */
-#define PAST_THE_CACHES ((int64_t)17 << 20)
+/* Inputs and outputs of twice this size go past the caches of any CPU; if thresholds are low,
+ * much less does. */
+#define PAST_THE_CACHES ((int64_t)(check_has_low_thresholds() ? 256 << 10 : 17 << 20))
 
 struct region {
     unsigned char *begin;

@@ -187,7 +187,8 @@ struct wrong {
     void (*spoil)(struct arguments *a, struct scene *s);
     unsigned verbs;
     libsplit_status status;
-    const char *message; /* what it must name */
+    const char *message;      /* what it must name */
+    int64_t expected, actual; /* 0 if the error has no numbers */
 };
 
 static void *askew(const void *pointer) { return (char *)(uintptr_t)pointer + 1; }
@@ -201,8 +202,6 @@ static void *askew(const void *pointer) { return (char *)(uintptr_t)pointer + 1;
     }
 EDIT(plan_null, a->plan = NULL)
 EDIT(plan_askew, a->plan = askew(a->plan))
-EDIT(size_one_short, a->plan_size--)
-EDIT(size_0, a->plan_size = 0)
 EDIT(input_null, a->input = NULL; a->source = NULL)
 EDIT(input_askew, a->input = askew(a->input))
 EDIT(params_null, a->params = NULL)
@@ -254,55 +253,71 @@ EDIT(executor_flags, a->executor = &s->executor; s->executor.flags = 1)
 EDIT(outputs_never_made, memset(s->outputs, 0, sizeof s->outputs))
 
 #define ERROR(name) LIBSPLIT_STATUS_ERROR_##name
+#define NAMES(text) .message = (text)
+#define NUMBERS(expected_number, actual_number)                                                    \
+    .expected = (expected_number), .actual = (actual_number)
 static const struct wrong wrongs[] = {
-    {"plan NULL", plan_null, ALL, ERROR(NULL), "plan"},
-    {"plan askew", plan_askew, ALL, ERROR(ALIGNMENT), "plan"},
-    {"plan_size one short", size_one_short, INIT, ERROR(PLAN), "plan_size"},
-    {"plan_size 0", size_0, INIT, ERROR(PLAN), "plan_size"},
-    {"input NULL", input_null, ALL, ERROR(NULL), "input"},
-    {"input askew", input_askew, INIT, ERROR(ALIGNMENT), "input"},
-    {"params NULL", params_null, INIT, ERROR(NULL), "params"},
-    {"params askew", params_askew, INIT, ERROR(ALIGNMENT), "params"},
-    {"outputs NULL", outputs_null, RUN, ERROR(NULL), "outputs"},
-    {"outputs askew", outputs_askew, ALL, ERROR(ALIGNMENT), "outputs"},
-    {"error askew", error_askew, ALL, ERROR(ALIGNMENT), ""},
-    {"error too small", error_short, ALL, ERROR(STRUCT_SIZE), ""},
-    {"one output less", one_output_less, ALL, ERROR(NUM_OUTPUTS), "2"},
-    {"one output more", one_output_more, ALL, ERROR(NUM_OUTPUTS), "4"},
-    {"no outputs", no_outputs, ALL, ERROR(NUM_OUTPUTS), "0"},
+    {"plan NULL", plan_null, ALL, ERROR(NULL), NAMES("plan")},
+    {"plan askew", plan_askew, ALL, ERROR(ALIGNMENT), NAMES("plan"), NUMBERS(8, 1)},
+    {"input NULL", input_null, ALL, ERROR(NULL), NAMES("input")},
+    {"input askew", input_askew, INIT, ERROR(ALIGNMENT), NAMES("input"),
+     NUMBERS(_Alignof(libsplit_tensor), 1)},
+    {"params NULL", params_null, INIT, ERROR(NULL), NAMES("params")},
+    {"params askew", params_askew, INIT, ERROR(ALIGNMENT), NAMES("params"),
+     NUMBERS(_Alignof(libsplit_params), 1)},
+    {"outputs NULL", outputs_null, RUN, ERROR(NULL), NAMES("outputs")},
+    {"outputs askew", outputs_askew, INIT, ERROR(ALIGNMENT), NAMES("outputs"),
+     NUMBERS(_Alignof(libsplit_tensor), 1)},
+    {"outputs askew", outputs_askew, RUN, ERROR(ALIGNMENT), NAMES("outputs"),
+     NUMBERS(_Alignof(void *), 1)},
+    {"error askew", error_askew, ALL, ERROR(ALIGNMENT), NAMES("")},
+    {"error too small", error_short, ALL, ERROR(STRUCT_SIZE), NAMES("")},
+    {"one output less", one_output_less, ALL, ERROR(NUM_OUTPUTS), NAMES("2"), NUMBERS(3, 2)},
+    {"one output more", one_output_more, ALL, ERROR(NUM_OUTPUTS), NAMES("4"), NUMBERS(3, 4)},
+    {"no outputs", no_outputs, ALL, ERROR(NUM_OUTPUTS), NAMES("0"), NUMBERS(3, 0)},
     {"SIZE_MAX outputs", all_outputs, ALL, ERROR(NUM_OUTPUTS),
-     sizeof(size_t) == 8 ? "18446744073709551615" : "4294967295"},
-    {"plan over input", plan_over_input, INIT, ERROR(OVERLAP), "plan"},
-    {"plan over params", plan_over_params, INIT, ERROR(OVERLAP), "plan"},
-    {"plan over the input's shape", plan_over_shape, INIT, ERROR(OVERLAP), "plan"},
-    {"plan over params.split", plan_over_split, INIT, ERROR(OVERLAP), "plan"},
-    {"plan over the lengths", plan_over_lengths, INIT, ERROR(OVERLAP), "plan"},
-    {"plan over outputs", plan_over_outputs, INIT, ERROR(OVERLAP), "plan"},
-    {"plan over an output's shape", plan_over_output_shape, INIT, ERROR(OVERLAP), "outputs[1]"},
-    {"plan over an output's strides", plan_over_output_strides, INIT, ERROR(OVERLAP), "outputs[2]"},
-    {"outputs[0] NULL", target_0_null, COPY, ERROR(NULL), "outputs[0]"},
-    {"outputs[2] NULL", target_2_null, COPY, ERROR(NULL), "outputs[2]"},
-    {"outputs alike", targets_alike, COPY, ERROR(OVERLAP), "outputs[0]"},
-    {"outputs share a byte", targets_share_a_byte, COPY, ERROR(OVERLAP), "outputs[1]"},
+     NAMES(sizeof(size_t) == 8 ? "18446744073709551615" : "4294967295"),
+     NUMBERS(3, sizeof(size_t) == 8 ? INT64_MAX : (int64_t)UINT32_MAX)},
+    {"plan over input", plan_over_input, INIT, ERROR(OVERLAP), NAMES("plan")},
+    {"plan over params", plan_over_params, INIT, ERROR(OVERLAP), NAMES("plan")},
+    {"plan over the input's shape", plan_over_shape, INIT, ERROR(OVERLAP), NAMES("plan")},
+    {"plan over params.split", plan_over_split, INIT, ERROR(OVERLAP), NAMES("plan")},
+    {"plan over the lengths", plan_over_lengths, INIT, ERROR(OVERLAP), NAMES("plan")},
+    {"plan over outputs", plan_over_outputs, INIT, ERROR(OVERLAP), NAMES("plan")},
+    {"plan over an output's shape", plan_over_output_shape, INIT, ERROR(OVERLAP),
+     NAMES("outputs[1]")},
+    {"plan over an output's strides", plan_over_output_strides, INIT, ERROR(OVERLAP),
+     NAMES("outputs[2]")},
+    {"outputs[0] NULL", target_0_null, COPY, ERROR(NULL), NAMES("outputs[0]")},
+    {"outputs[2] NULL", target_2_null, COPY, ERROR(NULL), NAMES("outputs[2]")},
+    {"outputs alike", targets_alike, COPY, ERROR(OVERLAP), NAMES("outputs[0]")},
+    {"outputs share a byte", targets_share_a_byte, COPY, ERROR(OVERLAP), NAMES("outputs[1]")},
     {"outputs share a byte, the first last", targets_share_a_byte_backwards, COPY, ERROR(OVERLAP),
-     "outputs[0]"},
-    {"output = input", target_on_the_source, COPY, ERROR(OVERLAP), "outputs[1]"},
+     NAMES("outputs[0]")},
+    {"output = input", target_on_the_source, COPY, ERROR(OVERLAP), NAMES("outputs[1]")},
     {"output on the input's last byte", target_on_the_last_of_the_source, COPY, ERROR(OVERLAP),
-     "outputs[1]"},
-    {"output on the plan's last byte", target_on_the_plan, COPY, ERROR(OVERLAP), "plan"},
-    {"output up to the plan's first byte", target_before_the_plan, COPY, ERROR(OVERLAP), "plan"},
-    {"output on outputs", target_on_the_addresses, COPY, ERROR(OVERLAP), "outputs"},
-    {"output on executor", target_on_the_executor, COPY, ERROR(OVERLAP), "executor"},
-    {"output on error", target_on_the_error, COPY, ERROR(OVERLAP), "error"},
-    {"output past the last address", target_at_the_end, COPY, ERROR(OVERFLOW), "outputs[2]"},
-    {"input past the last address", source_at_the_end, RUN, ERROR(OVERFLOW), "input"},
-    {"outputs on the plan's last bytes", addresses_on_the_plan, VIEW, ERROR(OVERLAP), "plan"},
-    {"outputs up to the plan's first", addresses_before_the_plan, VIEW, ERROR(OVERLAP), "plan"},
-    {"outputs on error", addresses_on_the_error, VIEW, ERROR(OVERLAP), "error"},
-    {"executor askew", executor_askew, COPY, ERROR(ALIGNMENT), "executor"},
-    {"executor too small", executor_short, COPY, ERROR(STRUCT_SIZE), "executor"},
-    {"executor with other flags", executor_flags, COPY, ERROR(FLAGS), "executor"},
-    {"outputs never made", outputs_never_made, INIT, ERROR(NULL), "libsplit_outputs_init"},
+     NAMES("outputs[1]")},
+    {"output on the plan's last byte", target_on_the_plan, COPY, ERROR(OVERLAP), NAMES("plan")},
+    {"output up to the plan's first byte", target_before_the_plan, COPY, ERROR(OVERLAP),
+     NAMES("plan")},
+    {"output on outputs", target_on_the_addresses, COPY, ERROR(OVERLAP), NAMES("outputs")},
+    {"output on executor", target_on_the_executor, COPY, ERROR(OVERLAP), NAMES("executor")},
+    {"output on error", target_on_the_error, COPY, ERROR(OVERLAP), NAMES("error")},
+    {"output past the last address", target_at_the_end, COPY, ERROR(OVERFLOW), NAMES("outputs[2]")},
+    {"input past the last address", source_at_the_end, RUN, ERROR(OVERFLOW), NAMES("input")},
+    {"outputs on the plan's last bytes", addresses_on_the_plan, VIEW, ERROR(OVERLAP),
+     NAMES("plan")},
+    {"outputs up to the plan's first", addresses_before_the_plan, VIEW, ERROR(OVERLAP),
+     NAMES("plan")},
+    {"outputs on error", addresses_on_the_error, VIEW, ERROR(OVERLAP), NAMES("error")},
+    {"executor askew", executor_askew, COPY, ERROR(ALIGNMENT), NAMES("executor"),
+     NUMBERS(_Alignof(libsplit_executor), 1)},
+    {"executor too small", executor_short, COPY, ERROR(STRUCT_SIZE), NAMES("executor"),
+     NUMBERS(sizeof(libsplit_executor), sizeof(libsplit_executor) - 1)},
+    {"executor with other flags", executor_flags, COPY, ERROR(FLAGS), NAMES("executor"),
+     NUMBERS(LIBSPLIT_FLAG_OUTPUTS_READ_NEXT | LIBSPLIT_FLAG_NEVER_STREAM, 1)},
+    {"outputs never made", outputs_never_made, INIT, ERROR(NULL), NAMES("libsplit_outputs_init"),
+     NUMBERS(1, 0)},
 };
 
 static libsplit_status call(unsigned verb, const struct arguments *a) {
@@ -344,6 +359,8 @@ static void refuse(const struct wrong *wrong, unsigned verb) {
         if (check_fails(strstr(error.message, wrong->message) != NULL, wrong->message, __FILE__,
                         __LINE__))
             fprintf(stderr, " is not in \"%s\"\n", error.message);
+        CHECK_EQ_INT(error.expected, wrong->expected);
+        CHECK_EQ_INT(error.actual, wrong->actual);
     } else if (s.error.struct_size == sizeof s.error) {
         /* The error structure may be written to. */
         s.error = before.error;
@@ -356,6 +373,23 @@ static void test_everything_that_can_be_wrong(void) {
         for (unsigned verb = INIT; verb <= VIEW; verb *= 2)
             if (wrongs[i].verbs & verb)
                 refuse(&wrongs[i], verb);
+}
+
+static void test_every_plan_size_that_is_too_small(void) {
+    struct scene s;
+    set_scene(&s);
+    for (size_t size = 0; size < s.plan_size; size++) {
+        libsplit_error error = LIBSPLIT_ERROR_INIT;
+        CHECK_CASE("plan_size %zu of %zu", size, s.plan_size);
+        CHECK_STATUS(
+            libsplit_plan_init(plan_of(&s), size, &s.input, &s.params, s.outputs, 3, &error),
+            LIBSPLIT_STATUS_ERROR_PLAN);
+        CHECK(strstr(error.message, "plan_size") != NULL);
+        CHECK_EQ_INT(error.expected, s.plan_size);
+        CHECK_EQ_INT(error.actual, size);
+        for (size_t at = 0; at < sizeof s.plan; at++)
+            CHECK_EQ_INT(((unsigned char *)s.plan)[at], 0xA5);
+    }
 }
 
 /* Which of three outputs is not wanted, and which is empty. Their entries are not looked at. */
@@ -748,6 +782,43 @@ static void test_threads_share_a_plan(void) {
     free(source);
 }
 
+/* Describes a plan that splits a matrix of bytes down the middle. */
+static void describe(char *text, size_t size, int64_t rows, int64_t columns) {
+    int64_t shape[2] = {rows, columns}, lengths[2] = {columns / 2, -1}, count = 2;
+    libsplit_tensor input = packed(LIBSPLIT_DTYPE_UINT8, NULL, 2, shape);
+    libsplit_tensor split = packed(LIBSPLIT_DTYPE_INT64, lengths, 1, &count);
+    libsplit_params params = LIBSPLIT_PARAMS_INIT(VARIADIC, 1);
+    params.axis = 1;
+    params.split = &split;
+    libsplit_plan *plan = make_plan(&input, &params, NULL, 2);
+    size_t length = libsplit_plan_describe(plan, text, size);
+    CHECK(length > 0 && length < size);
+    CHECK_EQ_INT(strlen(text), length);
+    free(plan);
+}
+
+/* A plan tells from what size on outputs are streamed, and so it is. */
+static void test_a_plan_tells_whether_outputs_are_streamed(void) {
+    enum { ROWS = 1024 };
+    char text[1024];
+    uint64_t threshold;
+    CHECK_CASE("much");
+    describe(text, sizeof text, ROWS, 1 << 20);
+    CHECK(strstr(text, ", past the caches (") != NULL);
+    const char *above = strstr(text, "past them above ");
+    CHECK(above != NULL);
+    if (above == NULL || sscanf(above, "past them above %" SCNu64 " bytes", &threshold) != 1)
+        return;
+    /* As many bytes are read as written. */
+    int64_t columns = (int64_t)(threshold / 2 / ROWS);
+    CHECK_CASE("%d bytes, as much as the caches hold", (int)threshold);
+    describe(text, sizeof text, ROWS, columns);
+    CHECK(strstr(text, ", through the caches (") != NULL);
+    CHECK_CASE("more than %d bytes", (int)threshold);
+    describe(text, sizeof text, ROWS, columns + 1);
+    CHECK(strstr(text, ", past the caches (") != NULL);
+}
+
 static void test_sizes(void) {
     CHECK_CASE("plan_size");
     /* Memory for a plan of 4 pieces of rank 3, reserved at compile time. */
@@ -776,6 +847,7 @@ int main(void) {
     test_a_plan_has_room_to_spare();
     test_memory_that_is_no_plan();
     test_everything_that_can_be_wrong();
+    test_every_plan_size_that_is_too_small();
     test_outputs_that_are_not_written();
     test_no_outputs_and_no_elements();
     test_many_pieces();
@@ -787,5 +859,6 @@ int main(void) {
     test_on_an_executor();
     test_threads_share_a_plan();
     test_sizes();
+    test_a_plan_tells_whether_outputs_are_streamed();
     CHECK_DONE();
 }

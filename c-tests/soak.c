@@ -25,7 +25,8 @@
 #define MARGIN 64
 #define UNTOUCHED 0xA5
 
-/* How much the process may grow, in bytes. On Windows it is more, as Wine counts memory of its own. */
+/* How much the process may grow, in bytes. On Windows it is more, as Wine counts memory of its own.
+ */
 #ifdef _WIN32
 #define GROWTH (16 << 20)
 #else

@@ -4,10 +4,7 @@
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */
-#define _DEFAULT_SOURCE 1 /* MAP_ANONYMOUS */
-
 #include "check.h"
-#include "system.h"
 
 #define MAX_TEST_RANK 5
 #define MAX_PIECES 20
@@ -376,23 +373,27 @@ static void test_rank_64(void) {
     CHECK_EQ_INT(wrong, 0);
 }
 
+enum { AROUND_COLUMNS = 5 };
+
 /*
  * Packed rows cut into packed columns of the given lengths, of which every 'unwanted'-th is not
  * wanted. They are compared run by run, including the bytes around them.
  */
 static void check_packed_columns(libsplit_dtype dtype, int64_t rows, const int64_t *lengths,
                                  int64_t pieces, int64_t unwanted) {
-    static unsigned char source[1 << 17], target[1 << 17], expected[1 << 17];
-    size_t element = libsplit_dtype_bits(dtype) / 8, used = 3;
+    size_t element = libsplit_dtype_bits(dtype) / 8, used = AROUND_COLUMNS, column = 0;
     int64_t shapes[MAX_PIECES][2], own_lengths[MAX_PIECES], shape[2] = {rows, 0};
     libsplit_tensor outputs[MAX_PIECES] = {{0}};
     for (int64_t i = 0; i < pieces; i++)
         shape[1] += own_lengths[i] = lengths[i];
-    size_t row_bytes = (size_t)shape[1] * element, column = 0;
-    for (size_t i = 0; i < (size_t)rows * row_bytes; i++)
+    size_t row_bytes = (size_t)shape[1] * element, bytes = (size_t)rows * row_bytes;
+    size_t target_bytes = bytes + (size_t)(pieces + 1) * AROUND_COLUMNS;
+    unsigned char *source = allocate(bytes);
+    unsigned char *target = allocate(target_bytes), *expected = allocate(target_bytes);
+    for (size_t i = 0; i < bytes; i++)
         source[i] = (unsigned char)(i * 13 ^ i >> 8);
-    memset(target, 0xA5, sizeof target);
-    memset(expected, 0xA5, sizeof expected);
+    memset(target, 0xA5, target_bytes);
+    memset(expected, 0xA5, target_bytes);
     for (int64_t i = 0; i < pieces; i++) {
         size_t run = (size_t)lengths[i] * element;
         if (i % unwanted != unwanted - 1) {
@@ -401,7 +402,7 @@ static void check_packed_columns(libsplit_dtype dtype, int64_t rows, const int64
             outputs[i] = packed(dtype, target + used, 2, shapes[i]);
             for (size_t row = 0; row < (size_t)rows; row++, used += run)
                 memcpy(expected + used, source + row * row_bytes + column, run);
-            used += 5;
+            used += AROUND_COLUMNS;
         }
         column += run;
     }
@@ -411,7 +412,10 @@ static void check_packed_columns(libsplit_dtype dtype, int64_t rows, const int64
     params.axis = 1;
     params.split = &split;
     CHECK_OK(libsplit_copy(&input, &params, outputs, (size_t)pieces, NULL, NULL));
-    CHECK(memcmp(target, expected, sizeof target) == 0);
+    CHECK(memcmp(target, expected, target_bytes) == 0);
+    free(source);
+    free(target);
+    free(expected);
 }
 
 static void test_many_short_packed_columns(void) {
@@ -427,6 +431,33 @@ static void test_many_short_packed_columns(void) {
             }
 }
 
+/* Neighbours of equal width are moved together. How many there are differs from one to the next,
+ * while what has been written of each waits for the rest of its line. */
+static void test_columns_of_mixed_widths(void) {
+    static const int64_t mixed[][6] = {
+        {44, 3, 3, 3, 3, 3}, {5, 3, 3, 3, 8, 8}, {68, 8, 8, 3, 3, 3}};
+    for (size_t m = 0; m < sizeof mixed / sizeof *mixed; m++) {
+        CHECK_CASE("columns of %d, %d, %d, ... bytes", (int)mixed[m][0], (int)mixed[m][1],
+                   (int)mixed[m][2]);
+        check_packed_columns(LIBSPLIT_DTYPE_BOOL, 1000, mixed[m], 6, 99);
+    }
+}
+
+static void test_columns_of_random_widths(void) {
+    for (uint64_t seed = 0; seed < 200; seed++) {
+        uint64_t state = seed;
+        int64_t widths[MAX_PIECES], count = 0, rows = random_in(&state, 200, 1500);
+        for (int64_t bands = random_in(&state, 2, 4); bands > 0; bands--) {
+            int64_t width = random_in(&state, 1, random_in(&state, 0, 1) ? 9 : 70);
+            for (int64_t columns = random_in(&state, 1, 5); columns > 0; columns--)
+                widths[count++] = width;
+        }
+        CHECK_CASE("random widths: seed %" PRIu64 ", %d columns, %d rows", seed, (int)count,
+                   (int)rows);
+        check_packed_columns(LIBSPLIT_DTYPE_BOOL, rows, widths, count, 99);
+    }
+}
+
 static void test_packed_runs_of_every_length(void) {
     static const int64_t rows[] = {1, 3, 70};
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
@@ -435,60 +466,6 @@ static void test_packed_runs_of_every_length(void) {
             CHECK_CASE("%d runs of %d bytes", (int)rows[r], (int)length);
             check_packed_columns(LIBSPLIT_DTYPE_BOOL, rows[r], lengths, 3, 99);
         }
-}
-
-/* Two pages to work in, each between inaccessible pages. */
-static unsigned char *guarded_pages(size_t page) {
-    unsigned char *memory = reserve_addresses(5 * page);
-    allow_access(memory + page, page);
-    allow_access(memory + 3 * page, page);
-    return memory;
-}
-
-/* Splits off the first column or columns; input and output end, or begin, at a guard page. */
-static void check_at_guard_page(unsigned char *from, unsigned char *to, size_t page,
-                                const struct round *round, int transposed, int at_end) {
-    int64_t shape[2] = {round->shape[0], round->shape[1]}, out_shape[2] = {shape[0], 0};
-    int64_t strides[2] = {1, shape[0]}, lengths[2] = {round->lengths[0], -1}, count = 2;
-    out_shape[1] = shape[1] - lengths[0];
-    size_t bytes = (size_t)(shape[0] * shape[1]) * round->element;
-    size_t out_bytes = (size_t)(out_shape[0] * out_shape[1]) * round->element;
-    unsigned char *source = at_end ? from + page - bytes : from;
-    unsigned char *target = at_end ? to + page - out_bytes : to;
-    libsplit_tensor split = packed(LIBSPLIT_DTYPE_INT64, lengths, 1, &count);
-    libsplit_tensor input = packed(round->dtype, source, 2, shape);
-    libsplit_tensor outputs[2] = {{0}, packed(round->dtype, target, 2, out_shape)};
-    input.strides = transposed ? strides : NULL;
-    libsplit_params params = LIBSPLIT_PARAMS_INIT(LIBSPLIT_OP_OPENVINO_VARIADIC_SPLIT, 1);
-    params.split = &split;
-    params.axis = 1;
-    memset(to, 0, page);
-    CHECK_OK(libsplit_copy(&input, &params, outputs, 2, NULL, NULL));
-    int64_t first = lengths[0] * (transposed ? shape[0] : 1);
-    CHECK(memcmp(target, source + (size_t)first * round->element, round->element) == 0);
-    CHECK(memcmp(target + out_bytes - round->element, source + bytes - round->element,
-                 round->element) == 0);
-}
-
-static void test_between_guard_pages(void) {
-    size_t page = page_bytes();
-    unsigned char *memory = guarded_pages(page);
-    for (size_t i = 0; i < page; i++)
-        memory[page + i] = (unsigned char)(i * 73 + 1);
-    for (size_t t = 0; t < sizeof dtypes / sizeof *dtypes; t++)
-        for (int64_t rows = 1; rows <= 9; rows++)
-            for (int64_t columns = 2; columns <= 20; columns++)
-                for (int layout = 0; layout < 4; layout++) {
-                    struct round round = {.dtype = dtypes[t], .shape = {rows, columns}};
-                    round.element = libsplit_dtype_bits(round.dtype) / 8;
-                    round.lengths[0] = (rows * 3 + columns) % (columns - 1) + 1;
-                    CHECK_CASE("guard pages: %s, %d x %d, %s, at the %s",
-                               libsplit_dtype_name(round.dtype), (int)rows, (int)columns,
-                               layout & 1 ? "transposed" : "packed", layout & 2 ? "end" : "start");
-                    check_at_guard_page(memory + page, memory + 3 * page, page, &round, layout & 1,
-                                        layout & 2);
-                }
-    release_addresses(memory, 5 * page);
 }
 
 /* Axes none of which continues another. */
@@ -579,94 +556,102 @@ static void test_packing_yuyv(void) {
     check_yuyv(1080, 1920, 0);
 }
 
-enum { FEW_ROWS_MARGIN = 512 };
+enum { FEW_ROWS_MARGIN = 512, FEW_ROWS_GAP = 488 };
 
-/* A piece of few rows beside one of many, with every second element of the rows. */
-struct few_rows {
+/* Every second element of the rows of a matrix, with a gap between rows; and what they are. */
+struct every_second {
     libsplit_dtype dtype;
-    int64_t rows[2], columns, pitch;
-    int with_tasks;
+    size_t element;
+    int64_t rows, columns, pitch;
+    unsigned char *matrix, *expected;
 };
 
-/* Returns how many bytes of an output are wrong, or have changed around it. */
-static int64_t count_wrong_bytes(const struct few_rows *few, const unsigned char *input,
-                                 const unsigned char *output, int64_t first, int64_t rows) {
-    size_t size = libsplit_dtype_bits(few->dtype) / 8, at = 0;
-    int64_t wrong = 0;
-    for (; at < FEW_ROWS_MARGIN; at++)
-        wrong += output[at] != 0xA5;
-    for (int64_t row = first; row < first + rows; row++) {
-        const unsigned char *from = input + (size_t)(row * few->pitch) * size;
-        for (int64_t column = 0; column < few->columns; column++, from += size)
-            for (size_t byte = 0; byte < size; byte++)
-                wrong += output[at++] != *from++;
+static struct every_second every_second_of(libsplit_dtype dtype, int64_t rows, int64_t columns) {
+    struct every_second matrix = {.dtype = dtype, .rows = rows, .columns = columns};
+    size_t element = libsplit_dtype_bits(dtype) / 8, value = 0;
+    matrix.element = element;
+    matrix.pitch = 2 * columns + FEW_ROWS_GAP;
+    matrix.matrix = calloc((size_t)(rows * matrix.pitch), element);
+    matrix.expected = allocate((size_t)(rows * columns) * element);
+    if (matrix.matrix == NULL)
+        abort();
+    unsigned char *to = matrix.expected;
+    for (int64_t row = 0; row < rows; row++) {
+        unsigned char *from = matrix.matrix + (size_t)(row * matrix.pitch) * element;
+        for (int64_t column = 0; column < columns; column++, from += 2 * element)
+            for (size_t byte = 0; byte < element; byte++, value++)
+                *to++ = from[byte] = (unsigned char)(value * 73 + value / 251);
     }
-    for (size_t end = at + FEW_ROWS_MARGIN; at < end; at++)
-        wrong += output[at] != 0xA5;
-    return wrong;
+    return matrix;
 }
 
-static void check_few_rows(const struct few_rows *few) {
-    CHECK_CASE("few rows: %s, %d and %d rows of %d, %s", libsplit_dtype_name(few->dtype),
-               (int)few->rows[0], (int)few->rows[1], (int)few->columns,
-               few->with_tasks ? "tasks" : "one task");
-    int64_t shape[2] = {few->rows[0] + few->rows[1], few->columns}, strides[2] = {few->pitch, 2};
-    int64_t lengths[2] = {few->rows[0], -1}, count = 2, shapes[2][2];
-    size_t size = libsplit_dtype_bits(few->dtype) / 8;
-    size_t bytes = (size_t)(shape[0] * few->pitch) * size;
-    unsigned char *source = malloc(bytes), *targets[2];
-    for (size_t i = 0; i < bytes; i++)
-        source[i] = (unsigned char)(i * 73 + i / 251);
+/* Returns whether an output has its rows, and nothing around them has changed. */
+static int has_rows(const struct every_second *all, const unsigned char *output, int64_t first,
+                    int64_t rows) {
+    size_t row = (size_t)all->columns * all->element, bytes = (size_t)rows * row, changed = 0;
+    for (size_t i = 0; i < FEW_ROWS_MARGIN; i++)
+        changed += (output[i] != 0xA5) + (output[FEW_ROWS_MARGIN + bytes + i] != 0xA5);
+    return changed == 0 &&
+           memcmp(output + FEW_ROWS_MARGIN, all->expected + (size_t)first * row, bytes) == 0;
+}
+
+static void check_few_rows(const struct every_second *all, int64_t few, int with_tasks) {
+    CHECK_CASE("few rows: %s, %d and %d rows of %d, %s", libsplit_dtype_name(all->dtype), (int)few,
+               (int)(all->rows - few), (int)all->columns, with_tasks ? "tasks" : "one task");
+    int64_t shape[2] = {all->rows, all->columns}, strides[2] = {all->pitch, 2};
+    int64_t lengths[2] = {few, -1}, rows[2] = {few, all->rows - few}, count = 2, shapes[2][2];
+    unsigned char *targets[2];
     libsplit_tensor split = packed(LIBSPLIT_DTYPE_INT64, lengths, 1, &count);
-    libsplit_tensor input = packed(few->dtype, source, 2, shape), outputs[2];
+    libsplit_tensor input = packed(all->dtype, all->matrix, 2, shape), outputs[2];
     input.strides = strides;
     for (int i = 0; i < 2; i++) {
-        size_t room = (size_t)(few->rows[i] * few->columns) * size + 2 * FEW_ROWS_MARGIN;
-        targets[i] = malloc(room);
+        size_t room = (size_t)(rows[i] * all->columns) * all->element + 2 * FEW_ROWS_MARGIN;
+        targets[i] = allocate(room);
         memset(targets[i], 0xA5, room);
-        shapes[i][0] = few->rows[i];
-        shapes[i][1] = few->columns;
-        outputs[i] = packed(few->dtype, targets[i] + FEW_ROWS_MARGIN, 2, shapes[i]);
+        shapes[i][0] = rows[i];
+        shapes[i][1] = all->columns;
+        outputs[i] = packed(all->dtype, targets[i] + FEW_ROWS_MARGIN, 2, shapes[i]);
     }
     libsplit_params params = LIBSPLIT_PARAMS_INIT(LIBSPLIT_OP_OPENVINO_VARIADIC_SPLIT, 1);
     params.split = &split;
     libsplit_executor executor = LIBSPLIT_EXECUTOR_INIT(run_in_order, NULL);
-    CHECK_OK(libsplit_copy(&input, &params, outputs, 2, few->with_tasks ? &executor : NULL, NULL));
-    CHECK_EQ_INT(count_wrong_bytes(few, source, targets[0], 0, few->rows[0]), 0);
-    CHECK_EQ_INT(count_wrong_bytes(few, source, targets[1], few->rows[0], few->rows[1]), 0);
+    CHECK_OK(libsplit_copy(&input, &params, outputs, 2, with_tasks ? &executor : NULL, NULL));
+    CHECK(has_rows(all, targets[0], 0, few));
+    CHECK(has_rows(all, targets[1], few, all->rows - few));
     for (int i = 0; i < 2; i++)
         free(targets[i]);
-    free(source);
 }
 
-/* Rounds and tasks take a few bytes of the first piece at a time, and end within its rows. */
+/* A piece of few rows beside one of many. Rounds and tasks take a few bytes of the first piece at a
+ * time, and end within its rows. */
 static void test_few_rows_beside_many(void) {
     static const libsplit_dtype few_dtypes[] = {LIBSPLIT_DTYPE_UINT8, LIBSPLIT_DTYPE_FLOAT};
     static const int64_t widths[] = {37, 64, 96, 128, 256};
     for (size_t t = 0; t < sizeof few_dtypes / sizeof *few_dtypes; t++)
-        for (size_t w = 0; w < sizeof widths / sizeof *widths; w++)
-            for (int64_t rows = 1; rows <= 16; rows *= 2)
-                for (int with_tasks = 0; with_tasks < 2; with_tasks++) {
-                    struct few_rows few = {.dtype = few_dtypes[t], .columns = widths[w]};
-                    few.rows[0] = rows;
-                    few.rows[1] = (2 << 20) / widths[w] - rows;
-                    few.pitch = 2 * widths[w] + 488;
-                    few.with_tasks = with_tasks;
-                    check_few_rows(&few);
-                }
+        for (size_t w = 0; w < sizeof widths / sizeof *widths; w++) {
+            struct every_second all =
+                every_second_of(few_dtypes[t], (2 << 20) / widths[w], widths[w]);
+            for (int64_t few = 1; few <= 16; few *= 2)
+                for (int with_tasks = 0; with_tasks < 2; with_tasks++)
+                    check_few_rows(&all, few, with_tasks);
+            free(all.matrix);
+            free(all.expected);
+        }
 }
 
+/* What is quick and finds most comes first. */
 int main(void) {
     CHECK_START();
-    test_few_rows_beside_many();
-    test_packing_yuyv();
-    test_many_axes_with_gaps();
     test_transposed_and_reversed_by_hand();
+    test_packed_runs_of_every_length();
+    test_columns_of_mixed_widths();
+    test_many_short_packed_columns();
+    test_columns_of_random_widths();
     test_garbage_strides_of_empty_tensors();
     test_rank_64();
-    test_between_guard_pages();
-    test_many_short_packed_columns();
-    test_packed_runs_of_every_length();
+    test_many_axes_with_gaps();
     test_random_layouts();
+    test_packing_yuyv();
+    test_few_rows_beside_many();
     CHECK_DONE();
 }

@@ -231,37 +231,6 @@ static void test_by_hand(void) {
     CHECK(memcmp(piece, "\x2F\xFF", 2) == 0); /* 3 3 2 */
 }
 
-/* Not a byte beyond either end is read or written: there is inaccessible memory. */
-static void test_between_guard_pages(void) {
-    size_t page = page_bytes();
-    unsigned char *memory = reserve_addresses(5 * page);
-    CHECK_CASE("guard pages");
-    unsigned char *from = memory + page, *to = memory + 3 * page;
-    allow_access(from, page);
-    allow_access(to, page);
-    memset(from, 0x5A, page);
-    for (int64_t extent = 1; extent <= 80; extent++)
-        for (int64_t skipped = 0; skipped < extent; skipped++)
-            for (int at_end = 0; at_end <= 1; at_end++) {
-                int64_t length = extent - skipped, lengths[2] = {skipped, length}, count = 2;
-                size_t bytes = (size_t)(extent + 1) / 2, out_bytes = (size_t)(length + 1) / 2;
-                size_t push = at_end ? page : 0;
-                unsigned char *target = at_end ? to + page - out_bytes : to;
-                libsplit_tensor split = packed(LIBSPLIT_DTYPE_INT64, lengths, 1, &count);
-                libsplit_tensor input =
-                    packed(LIBSPLIT_DTYPE_UINT4, at_end ? from + push - bytes : from, 1, &extent);
-                libsplit_tensor outputs[2] = {{0},
-                                              packed(LIBSPLIT_DTYPE_UINT4, target, 1, &length)};
-                libsplit_params params =
-                    LIBSPLIT_PARAMS_INIT(LIBSPLIT_OP_OPENVINO_VARIADIC_SPLIT, 1);
-                params.split = &split;
-                memset(to, 0, page);
-                CHECK_OK(libsplit_copy(&input, &params, outputs, 2, NULL, NULL));
-                CHECK_EQ_INT(target[0] & 0xF, skipped % 2 == 0 ? 0xA : 0x5);
-            }
-    release_addresses(memory, 5 * page);
-}
-
 static void check_view_and_copy_of_it(libsplit_dtype dtype, uint32_t bit_offset, int64_t start) {
     enum { EXTENT = 23 };
     int64_t bits = libsplit_dtype_bits(dtype), extent = EXTENT, shapes[2], strides[2];
@@ -409,7 +378,6 @@ int main(void) {
     test_every_offset();
     test_odd_rows();
     test_random_layouts();
-    test_between_guard_pages();
     test_views_at_every_offset();
     test_output_layouts();
     test_garbage_strides_of_extent_1();

@@ -14,7 +14,7 @@
 //! Before a band of short runs, its rows in the next block are prefetched as a whole, because kernels would prefetch
 //! what comes next in memory, and that may belong to other bands.
 
-use super::machine_constants::{INTERLEAVED_RUNS, PREFETCH_BYTES};
+use super::machine_constants::{INTERLEAVED_BYTES, INTERLEAVED_RUNS, PREFETCH_BYTES};
 use super::nest::Axis;
 use super::opaque::opaque;
 use super::runs::Runs;
@@ -102,6 +102,17 @@ pub(super) fn partial_lines(prefetch: PrefetchRows, targets: &[*mut u8], end: us
     }
 }
 
+/// Returns how many runs of this length are interleaved: twice as many of short ones, so that the run that is prefetched
+/// is far enough ahead.
+#[inline(always)]
+pub(super) fn interleaved_runs(bytes: usize) -> usize {
+    if bytes < 2 * INTERLEAVED_BYTES {
+        2 * INTERLEAVED_RUNS
+    } else {
+        INTERLEAVED_RUNS
+    }
+}
+
 /// What is prefetched with each line of a run that is streamed: what lies ahead in the run itself, for its first `own`
 /// bytes, and then what begins at `next`.
 pub(super) struct RunAhead {
@@ -115,12 +126,13 @@ impl RunAhead {
     pub(super) fn new(runs: &Runs, index: usize, next: *const u8, is_interleaved: bool) -> Self {
         let ahead =
             |at: *const u8, by: usize| at.wrapping_offset(runs.from.wrapping_mul(by.cast_signed()));
+        let together = interleaved_runs(runs.bytes);
         if runs.count == 1 {
             Self { own: runs.bytes.saturating_sub(PREFETCH_BYTES), next }
-        } else if is_interleaved && index + INTERLEAVED_RUNS < runs.count {
-            Self { own: 0, next: ahead(runs.source, index + INTERLEAVED_RUNS) }
+        } else if is_interleaved && index + together < runs.count {
+            Self { own: 0, next: ahead(runs.source, index + together) }
         } else {
-            let index = if is_interleaved { index % INTERLEAVED_RUNS } else { index };
+            let index = if is_interleaved { index % together } else { index };
             Self { own: 0, next: ahead(next, index) }
         }
     }

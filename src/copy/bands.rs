@@ -114,7 +114,7 @@ impl Bands {
             let run = rows.run_bytes(first.len);
             *band = Band {
                 offset: rows.offset_of(&first),
-                apart: if first.len > 1 { run.cast_signed() } else { rows.apart() },
+                apart: if first.len > 1 { run.cast_signed() } else { rows.apart },
                 run,
                 costs: Band::NONE.costs,
                 targets: begin..found,
@@ -134,7 +134,7 @@ impl Bands {
 
 /// Returns what it costs to move a band. Unless an earlier band has a program, one is made for this band.
 fn costs_of(rows: &Rows, band: &Band, slot: &mut ProgramSlot, has_program: &mut bool) -> Costs {
-    let call = rows.call();
+    let call = &rows.call;
     let pattern = Pattern {
         group: Group::single(band.run, rows.row().from),
         pieces: band.pieces(),
@@ -146,11 +146,11 @@ fn costs_of(rows: &Rows, band: &Band, slot: &mut ProgramSlot, has_program: &mut 
     } else {
         None
     };
-    let runs = cost::of_runs(call, band.run, true);
+    let runs = cost::of_runs(call, band.run);
     let mut costs = Costs { runs, program: None, transpose };
     if !*has_program {
         let limit = costs.without_program();
-        costs.program = cost::make_program(call, slot, pattern, rows.count(), limit);
+        costs.program = cost::make_program(call, slot, pattern, rows.count, limit);
         *has_program = costs.program.is_some();
     }
     let Some(program) = (if *has_program { slot.get() } else { None }) else { return costs };

@@ -24,7 +24,7 @@ use super::call::{deliver_block, Scratch};
 use super::cost::Method;
 use super::groups::{units_to_line, Groups, Stretch};
 use super::machine_constants::{
-    BLOCK_BYTES, COLUMN_BYTES, INTERLEAVED_RUNS, LEAST_STREAMED_RUN_BYTES, LONG_BLOCK_BYTES,
+    BLOCK_BYTES, COLUMN_BYTES, LEAST_STREAMED_ROWS, LEAST_STREAMED_RUN_BYTES, LONG_BLOCK_BYTES,
     LONG_RUN_BYTES,
 };
 use super::nest::Axis;
@@ -93,7 +93,7 @@ impl Rows {
 
     /// Returns the number of rows in a block.
     fn block_rows(&self, bands: &Bands, program: Option<&Program>) -> usize {
-        let step = self.row().from.unsigned_abs().max(self.row_bytes()).max(1);
+        let step = self.row().from.unsigned_abs().max(self.row_bytes).max(1);
         // Input that is read in a single pass need not stay in the first-level cache.
         let is_once = match (bands.all(), program) {
             ([only], Some(program)) => {
@@ -103,7 +103,7 @@ impl Rows {
             }
             _ => false,
         };
-        let are_long = div(self.row_bytes(), bands.all().len()) >= LONG_RUN_BYTES;
+        let are_long = div(self.row_bytes, bands.all().len()) >= LONG_RUN_BYTES;
         let bytes = if is_once || are_long { LONG_BLOCK_BYTES } else { BLOCK_BYTES };
         let columns = if bands.has_columns { div(COLUMN_BYTES, self.run_bytes(1)) } else { 0 };
         let rows = div(bytes, step).max(columns);
@@ -111,7 +111,7 @@ impl Rows {
         if bands.has_short {
             next_multiple(rows.max(1), LINE_BYTES)
         } else {
-            rows.max(if self.call().streams { INTERLEAVED_RUNS } else { 1 })
+            rows.max(if self.call.streams { LEAST_STREAMED_ROWS } else { 1 })
         }
     }
 
@@ -137,7 +137,7 @@ impl Rows {
                 unsafe {
                     match (band.costs.best(), program) {
                         (Method::Program, Some(program)) => {
-                            self.call().deliver_groups(&Groups { program, stretch }, stages);
+                            self.call.deliver_groups(&Groups { program, stretch }, stages);
                         }
                         (Method::Transpose, _) => self.block_by_tiles(band, &stretch),
                         (Method::Runs | Method::Program, _) => {
@@ -169,15 +169,15 @@ impl Rows {
         let ahead = offset.wrapping_add(self.row().input_at(begin - block.rows.start));
         let source = block.source.wrapping_offset(ahead);
         let next = block.next.wrapping_offset(ahead);
-        let readable_end = if self.call().is_far(apart) {
+        let readable_end = if self.call.is_far(apart) {
             null()
         } else {
             let left = block.equal.end.saturating_sub(begin);
             let last = apart.max(0).unsigned_abs() * (targets.len() - 1);
-            self.call().readable_end(source, left, from, last + run)
+            self.call.readable_end(source, left, from, last + run)
         };
         let mut ahead = Ahead::next(next);
-        if let Some(prefetch) = self.call().prefetch() {
+        if let Some(prefetch) = self.call.prefetch() {
             ahead::partial_lines(prefetch, targets, end * run);
             if run < LEAST_STREAMED_RUN_BYTES {
                 let rows = BandRows { source, count, from, bytes: targets.len() * run };
@@ -193,7 +193,7 @@ impl Rows {
     fn boundary(&self, row: usize, equal: &Range<usize>, run: usize, targets: &[*mut u8]) -> usize {
         if row == equal.start
             || row >= equal.end
-            || !self.call().streams
+            || !self.call.streams
             || run >= LEAST_STREAMED_RUN_BYTES
         {
             return row;
@@ -221,7 +221,7 @@ impl Rows {
                 at,
                 readable_end,
             };
-            let call = self.call();
+            let call = self.call;
             // SAFETY: one step of the stretch.
             unsafe { deliver_block(call.machine.kernels, &block, call.streams) };
         }
@@ -252,7 +252,7 @@ impl Rows {
             };
             let next = stretch.ahead.next.wrapping_offset(ahead);
             // SAFETY: the runs of one target.
-            unsafe { self.call().deliver_runs(&runs, stages, next) };
+            unsafe { self.call.deliver_runs(&runs, stages, next) };
         }
     }
 
@@ -264,7 +264,7 @@ impl Rows {
         text: &mut Text<'_>,
     ) {
         let mut bands = Bands::new();
-        text.text("\nrows: ").number(self.count()).text(", ").number(self.row().from as i64);
+        text.text("\nrows: ").number(self.count).text(", ").number(self.row().from as i64);
         text.text(" bytes apart");
         let program = bands.set_up(self, &mut transfer.parts.iter().peekable(), slot);
         text.text(", in blocks of ").number(self.block_rows(&bands, program)).text("; ");

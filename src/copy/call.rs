@@ -199,3 +199,161 @@ fn bytes_read(transfer: &Transfer<'_>) -> usize {
     let elements_of_line = div_ceil(LINE_BYTES * 8, geometry.dtype.bits() as usize);
     once.saturating_mul(usize_of(apart).min(elements_of_line))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::execute_on;
+    use super::super::machine::{levels, Machine};
+    use super::super::parallel::{Executor, Streaming};
+    use super::super::testing::{parts, transfer};
+    use super::{is_streamed, Kernels, Transfer};
+    use crate::dtype::DType;
+    use crate::pieces::Pieces;
+    use std::cell::Cell;
+    use std::ptr::null;
+
+    const MIB: usize = 1 << 20;
+
+    /// Runs all tasks of a call in order, and counts them.
+    struct InOrder {
+        streaming: Streaming,
+        tasks: Cell<usize>,
+    }
+
+    impl InOrder {
+        fn new(streaming: Streaming) -> Self {
+            Self { streaming, tasks: Cell::new(0) }
+        }
+    }
+
+    // SAFETY: all tasks run on one thread.
+    unsafe impl Sync for InOrder {}
+
+    impl Executor for InOrder {
+        fn streaming(&self) -> Streaming {
+            self.streaming
+        }
+        fn parallel_for(&self, count: usize, task: &(dyn Fn(usize) + Sync)) -> Result<(), i32> {
+            self.tasks.set(self.tasks.get() + count);
+            (0..count).for_each(task);
+            Ok(())
+        }
+    }
+
+    /// Returns whether a copy of so many bytes of a packed tensor is streamed.
+    fn streams(cached_bytes: usize, bytes: usize, streaming: Streaming) -> bool {
+        let (mut machine, _) = Machine::of_words("").unwrap();
+        machine.cached_bytes = cached_bytes;
+        let shape = [i64::try_from(bytes).unwrap()];
+        let transfer = Transfer { bytes, ..transfer(DType::Uint8, &shape, 0, null()) };
+        is_streamed(&machine, &transfer, Some(&InOrder::new(streaming)))
+    }
+
+    #[test]
+    fn outputs_are_streamed_from_what_the_caches_cannot_hold() {
+        for (streaming, caches) in [(Streaming::Auto, 1), (Streaming::OutputsReadNext, 2)] {
+            // As many bytes are read as written.
+            let threshold = caches * 6 * MIB / 2;
+            assert!(!streams(6 * MIB, threshold - 1, streaming), "{streaming:?}, one byte below");
+            assert!(!streams(6 * MIB, threshold, streaming), "{streaming:?}, all that they hold");
+            assert!(streams(6 * MIB, threshold + 1, streaming), "{streaming:?}, one byte above");
+            assert!(streams(6 * MIB, 100 * threshold, streaming), "{streaming:?}, much more");
+        }
+        for bytes in [1, 6 * MIB, usize::MAX >> 1] {
+            assert!(!streams(6 * MIB, bytes, Streaming::Never), "{bytes} bytes, never");
+        }
+    }
+
+    #[test]
+    fn little_is_not_streamed_however_small_the_caches_are() {
+        assert!(!streams(1, MIB, Streaming::Auto));
+        assert!(streams(1, MIB + 1, Streaming::Auto));
+    }
+
+    #[test]
+    fn only_bytes_that_are_fetched_count() {
+        let (mut machine, _) = Machine::of_words("").unwrap();
+        machine.cached_bytes = 6 * MIB;
+        let is_streamed = |rows: usize, strides: &[i64; 2]| {
+            let shape = [i64::try_from(rows).unwrap(), 1 << 10];
+            let packed = transfer(DType::Uint8, &shape, 1, null());
+            let transfer = Transfer { bytes: rows << 10, strides: Some(strides), ..packed };
+            is_streamed(&machine, &transfer, None)
+        };
+        // One row, repeated: 1 KiB is read.
+        assert!(!is_streamed((6 << 10) - 1, &[0, 1]));
+        assert!(is_streamed(6 << 10, &[0, 1]));
+        // Every second byte: twice as much is read as is written.
+        assert!(!is_streamed(2 << 10, &[2 << 10, 2]));
+        assert!(is_streamed((2 << 10) + 1, &[2 << 10, 2]));
+    }
+
+    thread_local! {
+        static FENCES: Cell<usize> = const { Cell::new(0) };
+    }
+
+    /// Returns the machine of these words with kernels that count fences.
+    fn counting(words: &str) -> Machine {
+        let (mut machine, _) = Machine::of_words(words).unwrap();
+        let count = || FENCES.with(|fences| fences.set(fences.get() + 1));
+        machine.kernels = Box::leak(Box::new(Kernels { fence: count, ..*machine.kernels }));
+        machine
+    }
+
+    /// Copies a tensor of bytes, split on its last axis, and returns how many tasks and how many fences there were.
+    fn tasks_and_fences(
+        machine: Machine,
+        [rows, columns]: [i64; 2],
+        strides: Option<&[i64]>,
+        lengths: &[i64],
+        executor: Option<&InOrder>,
+    ) -> [usize; 2] {
+        let bytes = usize::try_from(rows * columns).unwrap();
+        let (source, mut output) = (vec![1u8; bytes], vec![0u8; bytes]);
+        let mut targets = vec![];
+        let mut at = output.as_mut_ptr();
+        for length in lengths {
+            targets.push(at);
+            at = at.wrapping_add(usize::try_from(rows * length).unwrap());
+        }
+        let (shape, pieces) = ([rows, columns], Pieces::Words(lengths));
+        let parts = parts(&pieces, &targets);
+        let packed = transfer(DType::Uint8, &shape, 1, source.as_ptr());
+        let transfer = Transfer { strides, parts, bytes, ..packed };
+        FENCES.set(0);
+        // SAFETY: the memory of the outputs is as long as that of the input.
+        let done = unsafe { execute_on(machine, &transfer, executor.map(|own| own as _)) };
+        done.unwrap();
+        assert!(output.iter().all(|byte| *byte == 1), "all of the output is written");
+        [executor.map_or(1, |own| own.tasks.get()), FENCES.get()]
+    }
+
+    #[test]
+    fn each_task_ends_with_a_fence_if_and_only_if_outputs_are_streamed() {
+        let few: &[i64] = &[44, 3, 3, 3, 3, 3];
+        let many = [4; 2000];
+        let cases = [
+            ("rows, in part by way of stages", [10_000, 59], None, few),
+            ("whole pieces", [100, 8000], None, &many[..]),
+            ("bytes of a transposed input", [10_000, 59], Some([1, 10_000]), few),
+            ("bytes of contiguous rows", [1, 100_000], None, &[60_000, 40_000]),
+        ];
+        for (name, shape, strides, lengths) in cases {
+            let strides = strides.as_ref().map(<[i64; 2]>::as_slice);
+            let run = |words: &str, executor: Option<&InOrder>| {
+                tasks_and_fences(counting(words), shape, strides, lengths, executor)
+            };
+            for level in levels() {
+                let low = format!("{} low", level.word());
+                assert_eq!(run(&low, None), [1, 1], "{name}, {low}, without threads");
+                let pool = InOrder::new(Streaming::Auto);
+                let [tasks, fences] = run(&low, Some(&pool));
+                assert!(tasks > 1, "{name}, {low}: {tasks} tasks");
+                assert_eq!(fences, tasks, "{name}, {low}: a fence in each task");
+                let never = InOrder::new(Streaming::Never);
+                assert_eq!(run(&low, Some(&never))[1], 0, "{name}, {low}, never streamed");
+            }
+            assert_eq!(run("", None)[1], 0, "{name}, which stays in the caches");
+        }
+    }
+}

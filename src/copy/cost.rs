@@ -79,10 +79,9 @@ pub(super) fn is_short(unit: usize) -> bool {
     unit < LONGEST_UNIT_BYTES
 }
 
-/// Returns the cost of moving units one by one. If they are streamed, contiguous ones are joined in a
-/// stage.
-pub(super) fn of_runs(call: &Call, unit: usize, are_packed: bool) -> usize {
-    let stage = if call.streams && are_packed { STAGE_COST } else { 0 };
+/// Returns the cost of moving units one by one. If they are streamed, they are joined in a stage.
+pub(super) fn of_runs(call: &Call, unit: usize) -> usize {
+    let stage = if call.streams { STAGE_COST } else { 0 };
     // Nothing is cheaper than runs this long, whatever they cost.
     stage + div((LINE_BYTES * RUN_COST).saturating_mul(unit.div_ceil(32)), unit)
 }

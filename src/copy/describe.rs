@@ -56,7 +56,7 @@ pub(crate) fn describe(transfer: &Transfer<'_>, text: &mut Text<'_>) {
     text.text("\n").text(machine.kernels.name).text(", machine ").text(machine.model.name);
     text.text(if call.streams { ", past the caches" } else { ", through the caches" });
     text.text(" (past them above ")
-        .number(machine.cached_bytes)
+        .number(machine.threshold(machine.cached_bytes))
         .text(" bytes read and written), up to ");
     let has_threads = parallel::are_of_use(&machine, transfer.bytes);
     let work = work_of(transfer, rows.as_ref(), has_threads);

@@ -1,7 +1,6 @@
 //! What kernels are given: stretches of rows, and the groups that a program makes of them.
 
 use super::ahead::Ahead;
-use super::machine_constants::TURNS_OF_SET;
 use super::nest::Axis;
 use super::program::Program;
 use super::vector::LINE_BYTES;
@@ -56,14 +55,6 @@ pub(super) struct Turns {
     pub count: usize,
 }
 
-/// How the groups of a step are divided into turns.
-#[derive(Clone, Copy)]
-pub(super) struct Division {
-    pub turns: usize,
-    /// Groups that are left over: the last turn makes some groups again together with them.
-    pub left: usize,
-}
-
 impl Groups<'_> {
     /// Returns some of the groups of each step.
     #[inline(always)]
@@ -85,47 +76,32 @@ impl Groups<'_> {
         Self { stretch: self.stretch.steps(begin, extent), ..*self }
     }
 
-    /// Divides the groups of a step into turns.
+    /// Returns how many whole turns make the groups of a step, and how many groups are left over.
     #[inline(always)]
-    pub(super) fn division(&self) -> Division {
-        let (turns, left) = div_rem(self.stretch.count, self.program.turn_groups());
-        Division { turns, left }
+    pub(super) fn division(&self) -> (usize, usize) {
+        div_rem(self.stretch.count, self.program.turn_groups())
     }
 
     /// Returns how often turns follow each other: once in each step, and a last turn if groups are left over.
     #[inline(always)]
-    pub(super) fn sequences(&self, division: Division) -> usize {
-        self.stretch.outer.extent << usize::from(division.left > 0)
+    pub(super) fn sequences(&self, (_, left): (usize, usize)) -> usize {
+        self.stretch.outer.extent << usize::from(left > 0)
     }
 
     /// Returns the turns of such a sequence.
     #[inline(always)]
-    pub(super) fn turns_of(&self, sequence: usize, division: Division) -> Turns {
-        let has_last = division.left > 0;
-        let groups = self.program.turn_groups();
-        let step = self.steps(sequence >> usize::from(has_last), 1);
-        if has_last && sequence % 2 == 1 {
-            let Stretch { source, at, .. } =
-                step.slice(self.stretch.count - groups, groups).stretch;
-            Turns { source, at, count: 1 }
+    pub(super) fn turns(&self, sequence: usize, (whole, left): (usize, usize)) -> Turns {
+        let step = self.steps(sequence >> usize::from(left > 0), 1);
+        let (some, count) = if left > 0 && sequence % 2 == 1 {
+            (step.slice(self.stretch.count - self.program.turn_groups(), 0), 1)
         } else {
-            let Stretch { source, at, .. } = step.stretch;
-            Turns { source, at, count: division.turns }
-        }
-    }
-
-    /// Returns how many turns a set runs before the next set does.
-    #[inline(always)]
-    pub(super) fn turns_of_set(&self, streams: bool) -> usize {
-        if streams && self.program.sets().len() > 1 {
-            TURNS_OF_SET
-        } else {
-            self.division().turns
-        }
+            (step, whole)
+        };
+        Turns { source: some.stretch.source, at: some.stretch.at, count }
     }
 
     /// Checks that the kernel may make these groups: each target has a piece of the program, and turns write nothing
-    /// but groups, because they are whole, or because the last one can make some groups again.
+    /// but groups, because they are whole, or because a last one can make some groups again.
     pub(super) fn check(&self) {
         let &Self { program, stretch: Stretch { targets, count, .. } } = self;
         debug_assert!(
@@ -134,11 +110,10 @@ impl Groups<'_> {
             targets.len(),
             program.pieces()
         );
+        let turn = program.turn_groups();
         debug_assert!(
-            count.is_multiple_of(program.turn_groups())
-                || (program.fills_registers() && count > program.turn_groups()),
-            "{count} groups in turns of {} that cannot make any again",
-            program.turn_groups()
+            count.is_multiple_of(turn) || (program.fills_registers() && count > turn),
+            "{count} groups in turns of {turn} that cannot make any again"
         );
     }
 
@@ -184,18 +159,18 @@ impl Groups<'_> {
         units_to_line(first, self.program.group().bytes())
     }
 
-    /// Moves groups by turns, none of which writes beyond them, and returns how many are done. If turns fill their
-    /// registers, the last one makes some groups again that are done already. Turns may read the first `limit` groups.
+    /// Makes groups by turns, none of which writes beyond them, and returns how many are done. Turns may read the first
+    /// `limit` groups.
     ///
     /// # Safety
     /// What turns of the first `limit` groups read must be readable, and all groups writable.
     pub(super) unsafe fn run_turns(&self, limit: usize) -> usize {
         let count = self.stretch.count.min(limit);
-        let groups = self.program.turn_groups();
-        let is_whole = self.program.fills_registers() && groups <= count;
-        let made = if is_whole { count } else { div(count.saturating_sub(1), groups) * groups };
-        debug_assert!(made <= self.stretch.count, "{made} groups of {}", self.stretch.count);
-        // SAFETY: whole turns, or at least one that fills its registers.
+        let turn = self.program.turn_groups();
+        let is_whole = self.program.fills_registers() && turn <= count;
+        // What registers have beyond the last turn is written again with the group after it.
+        let made = if is_whole { count } else { div(count.saturating_sub(1), turn) * turn };
+        // SAFETY: as the caller says.
         unsafe { (self.program.register().shuffle)(&self.slice(0, made), false) };
         made
     }

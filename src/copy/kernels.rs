@@ -32,6 +32,13 @@ impl Level {
         #[cfg(target_arch = "x86_64")]
         (c"avx512", Self::Avx512),
     ];
+
+    /// Returns the word by which tests force this level.
+    #[cfg(test)]
+    pub(super) fn word(self) -> &'static str {
+        let found = Self::ALL.iter().find(|(_, level)| *level == self);
+        found.map_or("?", |(name, _)| name.to_str().unwrap())
+    }
 }
 
 /// A kernel that transposes units of one size, and returns how many rows it has done.

@@ -20,8 +20,10 @@ pub(super) const LEAST_STREAMED_CALL_BYTES: usize = 1 << 20;
 /// The prefetch distance of what is sent past the caches.
 pub(super) const PREFETCH_BYTES: usize = 2 << 10;
 /// How many runs are interleaved on their way past the caches, and bytes of each: as many places as CPUs prefetch from.
-pub(super) const INTERLEAVED_RUNS: usize = 16;
+pub(super) const INTERLEAVED_RUNS: usize = 8;
 pub(super) const INTERLEAVED_BYTES: usize = 256;
+/// A block has at least so many rows of streamed runs.
+pub(super) const LEAST_STREAMED_ROWS: usize = 16;
 /// Shorter runs that follow each other in the output are joined in a stage before they are sent past the caches.
 pub(super) const LEAST_STREAMED_RUN_BYTES: usize = 128;
 

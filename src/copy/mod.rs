@@ -119,7 +119,7 @@ use bands::Bands;
 use call::{Call, Scratch};
 use machine::Machine;
 use machine_constants::{MANY_ROWS, TASK_PIECE_BYTES, WALK_BYTES};
-use parallel::{Shared, Work};
+use parallel::{Ranges, Shared, Work};
 use rows::Rows;
 use vector::LINE_BYTES;
 
@@ -161,53 +161,46 @@ unsafe fn execute_on(
         && parallel::are_of_use(&machine, transfer.bytes);
     let rows = Rows::of(transfer, call);
     let work = work_of(transfer, rows.as_ref(), has_threads);
-    let parts = &transfer.parts;
-    match (&rows, work.of) {
-        (Some(rows), Shared::Rows) => {
-            parallel::share_out(executor, &machine, &work, &|ranges| {
-                // SAFETY: the ranges of tasks are disjoint, and so are their writes.
-                unsafe {
-                    let mut bands = Bands::new();
-                    Scratch::lend(&call, |scratch| {
-                        for range in ranges {
-                            rows.move_rows(scratch, &mut bands, parts.iter(), range);
-                        }
-                    });
+    parallel::share_out(executor, &machine, &work, &|ranges| {
+        // SAFETY: the ranges of tasks are disjoint, and so are their writes.
+        unsafe {
+            match (&rows, work.of) {
+                (Some(rows), Shared::Rows | Shared::Pieces) => {
+                    share_rows(transfer, &call, rows, work.of, ranges);
                 }
-            })
-        }
-        (Some(rows), Shared::Pieces) => {
-            parallel::share_out(executor, &machine, &work, &|ranges| {
-                // SAFETY: the ranges of tasks are disjoint, and so are their writes.
-                unsafe {
-                    let mut bands = Bands::new();
-                    Scratch::lend(&call, |scratch| {
-                        for range in ranges {
-                            rows.move_rows(scratch, &mut bands, parts.some(range), 0..rows.count());
-                        }
-                    });
+                _ if transfer.geometry.dtype.is_sub_byte() => {
+                    rounds::pack_ranges(transfer, &call, ranges);
                 }
-            })
+                _ => rounds::move_ranges(transfer, &call, ranges),
+            }
         }
-        _ if transfer.geometry.dtype.is_sub_byte() => {
-            let round = rounds::round_bytes(transfer, &call);
-            parallel::share_out(executor, &machine, &work, &|ranges| {
-                // SAFETY: the ranges of tasks are disjoint, and so are their writes.
-                unsafe {
-                    rounds::pack_ranges(transfer, &call, round, ranges);
-                }
-            })
+    })
+}
+
+/// Moves ranges of the rows that pieces share, or ranges of the pieces.
+///
+/// # Safety
+/// The runs must be readable and writable; concurrent calls must have other ranges.
+unsafe fn share_rows(
+    transfer: &Transfer<'_>,
+    call: &Call,
+    rows: &Rows,
+    of: Shared,
+    ranges: Ranges<'_>,
+) {
+    let mut bands = Bands::new();
+    let task = |scratch: &mut Scratch<'_>| {
+        for range in ranges {
+            let (pieces, range) = match of {
+                Shared::Pieces => (range, 0..rows.count),
+                Shared::Rows | Shared::Bytes => (0..transfer.parts.count(), range),
+            };
+            // SAFETY: these runs are some of the ranges.
+            unsafe { rows.move_rows(scratch, &mut bands, transfer.parts.some(pieces), range) };
         }
-        _ => {
-            let round = rounds::round_bytes(transfer, &call);
-            parallel::share_out(executor, &machine, &work, &|ranges| {
-                // SAFETY: the ranges of tasks are disjoint, and so are their writes.
-                unsafe {
-                    rounds::move_ranges(transfer, &call, round, ranges);
-                }
-            })
-        }
-    }
+    };
+    // SAFETY: the targets belong to the pieces.
+    unsafe { Scratch::lend(call, task) };
 }
 
 /// Decides what tasks take ranges of: of rows, if pieces share them, unless there are too few for threads; of pieces, if
@@ -217,13 +210,13 @@ fn work_of(transfer: &Transfer<'_>, rows: Option<&Rows>, has_threads: bool) -> W
     let pieces = transfer.parts.count();
     let is_sub_byte = transfer.geometry.dtype.is_sub_byte();
     match rows {
-        Some(rows) if !has_threads || rows.count() >= MANY_ROWS || is_sub_byte => {
+        Some(rows) if !has_threads || rows.count >= MANY_ROWS || is_sub_byte => {
             let least = pieces.saturating_mul(TASK_PIECE_BYTES);
             if has_threads && bytes / 2 < least {
                 let granule = LINE_BYTES / 4;
                 return Work { of: Shared::Pieces, bytes, units: pieces, granule, least: 0 };
             }
-            let units = rows.count();
+            let units = rows.count;
             let granule = LINE_BYTES.min(units);
             Work { of: Shared::Rows, bytes, units, granule, least }
         }

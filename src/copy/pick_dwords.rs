@@ -22,9 +22,9 @@ pub(super) unsafe fn pick_dwords<V: Vector>(groups: &Groups<'_>) {
     let [set, ..] = groups.program.sets() else { return };
     macro_rules! one_of {
         ($($outputs:literal: $($windows:literal)*;)*) => {
-            match (set.outputs(), set.windows()) {
+            match (set.outputs, set.windows) {
                 $($(($outputs, $windows) => turns::<V, $outputs, $windows>(groups, set),)*)*
-                _ => debug_assert!(false, "no loop for {} outputs of {} windows", set.outputs(), set.windows()),
+                _ => debug_assert!(false, "no loop for {} outputs of {} windows", set.outputs, set.windows),
             }
         };
     }
@@ -46,7 +46,7 @@ unsafe fn turns<V: Vector, const E: usize, const R: usize>(groups: &Groups<'_>, 
         program.picks_of::<E, R>(set).map(|picks| picks.map(|Pick(index)| V::load(index.as_ptr())));
     let division = groups.division();
     for sequence in 0..groups.sequences(division) {
-        let Turns { source, at, count } = groups.turns_of(sequence, division);
+        let Turns { source, at, count } = groups.turns(sequence, division);
         let mut done = 0;
         while done < count {
             let end = (done + TURNS_OF_SET).min(count);

@@ -76,8 +76,7 @@ impl<'a> Choice<'a> {
     /// Works out what each method costs for a piece; to find out, a program is made.
     pub(super) fn new(call: &Call, nest: &Nest, slot: &'a mut ProgramSlot) -> Self {
         let unit = nest.unit;
-        let mut costs =
-            Costs { runs: cost::of_runs(call, unit, true), program: None, transpose: None };
+        let mut costs = Costs { runs: cost::of_runs(call, unit), program: None, transpose: None };
         let [outward @ .., inner] = nest.axes() else { return Self { costs, way: Way::Runs } };
         if inner.to != unit.cast_signed() || !cost::is_short(unit) {
             return Self { costs, way: Way::Runs };
@@ -166,16 +165,6 @@ impl Along {
     }
 }
 
-/// Some rows of units of a piece. Each row has a unit for every column.
-struct TileRows {
-    source: *const u8,
-    /// The first column, and bytes of each column that come before these rows.
-    target: *mut u8,
-    at: usize,
-    unit: usize,
-    rows: Axis,
-}
-
 impl Mover<'_> {
     /// Moves a piece, or part of one, whose axes have been arranged. The axes are used up.
     ///
@@ -259,7 +248,7 @@ impl Mover<'_> {
     }
 
     /// Transposes the innermost axis, whose steps are the rows, with the one along which units are contiguous in the
-    /// input, whose steps are the columns.
+    /// input, whose steps are the columns: some rows in all columns, and then the next ones.
     ///
     /// # Safety
     /// As for [`Mover::move_nest`].
@@ -270,58 +259,38 @@ impl Mover<'_> {
             self.call.streams && columns.to.unsigned_abs().is_multiple_of(LINE_BYTES);
         let most = next_multiple(div(COLUMN_BYTES, unit), LANE_BYTES);
         nest.each(|from, to| {
-            let source = self.source.wrapping_offset(from);
             let target = self.target.wrapping_offset(to);
             let head = if can_begin_lines { head_of(target, unit, rows.extent) } else { 0 };
-            let mut row = 0;
+            let (mut row, mut column) = (0, 0);
             while row < rows.extent {
-                let left = rows.extent - row;
-                let count = if row == 0 && head > 0 {
-                    head
-                } else if left < 2 * most {
-                    left
-                } else {
-                    most
+                let count = match rows.extent - row {
+                    _ if row == 0 && head > 0 => head,
+                    left if left < 2 * most => left,
+                    _ => most,
                 };
-                let some = TileRows {
-                    source: source.wrapping_offset(rows.input_at(row)),
-                    target,
+                let some = columns_of(columns.extent - column, unit);
+                let mut targets = [null_mut(); MAX_COLUMNS];
+                columns.targets(target.wrapping_offset(columns.output_at(column)), &mut targets);
+                let first = rows.input_at(row).wrapping_add((column * unit).cast_signed());
+                let source = self.source.wrapping_offset(from.wrapping_add(first));
+                let block = Block {
+                    source,
                     unit,
-                    rows: Axis { extent: count, ..rows },
+                    from: rows.from,
+                    rows: count,
+                    targets: targets.get(..some).unwrap_or_default(),
                     at: row * unit,
+                    readable_end: self.call.readable_end(source, count, rows.from, some * unit),
                 };
-                // SAFETY: some rows of the piece.
-                unsafe { self.rows_by_tiles(&some, &columns) };
-                row += count;
+                // SAFETY: some units of the piece.
+                unsafe { deliver_block(self.call.machine.kernels, &block, self.call.streams) };
+                column += some;
+                if column == columns.extent {
+                    column = 0;
+                    row += count;
+                }
             }
         });
-    }
-
-    /// Transposes some rows in all columns.
-    ///
-    /// # Safety
-    /// The units must be readable and writable.
-    unsafe fn rows_by_tiles(&self, some: &TileRows, columns: &Axis) {
-        let &TileRows { target, unit, rows, at, .. } = some;
-        let mut column = 0;
-        while column < columns.extent {
-            let count = columns_of(columns.extent - column, unit);
-            let mut targets = [null_mut(); MAX_COLUMNS];
-            columns.targets(target.wrapping_offset(columns.output_at(column)), &mut targets);
-            let source = some.source.wrapping_add(column * unit);
-            let block = Block {
-                source,
-                unit,
-                from: rows.from,
-                rows: rows.extent,
-                targets: targets.get(..count).unwrap_or_default(),
-                at,
-                readable_end: self.call.readable_end(source, rows.extent, rows.from, count * unit),
-            };
-            // SAFETY: some columns of these rows.
-            unsafe { deliver_block(self.call.machine.kernels, &block, self.call.streams) };
-            column += count;
-        }
     }
 
     /// Calls `visit` for all steps of a nest's axes: with the inner axis and the next one outward; or only with the

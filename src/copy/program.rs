@@ -121,30 +121,16 @@ pub(super) struct Registers {
     pub dwords: Register,
 }
 
-/// Registers that are made from the same windows. The picks from the first window come first, then those from the next.
+/// Registers that are made from the same windows: one for each output. The picks from the first window come first, then
+/// those from the next.
 #[derive(Clone, Copy)]
 pub(super) struct Set {
-    // Small numbers, because programs live on the stack.
-    outputs: u8,
-    windows: u8,
-    register: u8,
-    first_window: u8,
-    first_pick: u8,
-}
-
-impl Set {
-    pub(super) fn outputs(self) -> usize {
-        self.outputs.into()
-    }
-
-    pub(super) fn windows(self) -> usize {
-        self.windows.into()
-    }
-
-    /// Returns the number of its first register in the turn.
-    pub(super) fn register(self) -> usize {
-        self.register.into()
-    }
+    pub outputs: usize,
+    pub windows: usize,
+    /// The number of its first register in the turn.
+    pub register: usize,
+    first_window: usize,
+    first_pick: usize,
 }
 
 /// Where a window begins, by lane, in bytes from the start of the turn.
@@ -263,8 +249,8 @@ impl Program {
     /// The set must be one of the program's, with `R` windows.
     #[inline(always)]
     pub(super) unsafe fn windows_of<const R: usize>(&self, set: &Set) -> [Window; R] {
-        let first = usize::from(set.first_window);
-        debug_assert!(set.windows() == R && first + R <= self.window_count);
+        let first = set.first_window;
+        debug_assert!(set.windows == R && first + R <= self.window_count);
         // SAFETY: the program has that many windows.
         unsafe { *self.windows.as_ptr().wrapping_add(first).cast() }
     }
@@ -278,8 +264,8 @@ impl Program {
         &self,
         set: &Set,
     ) -> &[[Pick; E]; R] {
-        let first = usize::from(set.first_pick);
-        debug_assert!(set.outputs() == E && set.windows() == R);
+        let first = set.first_pick;
+        debug_assert!(set.outputs == E && set.windows == R);
         debug_assert!(first + E * R <= self.pick_count);
         // SAFETY: the program has that many picks, and all of them have been written.
         unsafe { &*self.picks.as_ptr().wrapping_add(first).cast() }
@@ -338,7 +324,7 @@ impl Program {
         let begins = units.map(|(g, u)| g * group.from + u * group.apart);
         let first = begins.min().unwrap() + apart.min(0) * (self.together as isize - 1);
         for set in self.sets() {
-            for window in self.windows.iter().skip(set.first_window.into()).take(set.windows()) {
+            for window in self.windows.iter().skip(set.first_window).take(set.windows) {
                 // SAFETY: the windows of sets have been written.
                 let window = unsafe { window.assume_init_ref() };
                 assert!(window.iter().all(|at| *at >= first), "{window:?} {first} {group:?}");

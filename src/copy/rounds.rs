@@ -26,12 +26,8 @@ use core::ops::Range;
 ///
 /// # Safety
 /// The pieces must be readable and writable; concurrent calls must have other ranges.
-pub(super) unsafe fn move_ranges(
-    transfer: &Transfer<'_>,
-    call: &Call,
-    round: usize,
-    ranges: Ranges<'_>,
-) {
+pub(super) unsafe fn move_ranges(transfer: &Transfer<'_>, call: &Call, ranges: Ranges<'_>) {
+    let round = round_bytes(transfer, call);
     let task = |scratch: &mut Scratch<'_>| {
         for range in ranges {
             in_rounds(transfer, range, round, &mut |piece, bytes| {
@@ -48,12 +44,8 @@ pub(super) unsafe fn move_ranges(
 ///
 /// # Safety
 /// As for [`move_ranges`].
-pub(super) unsafe fn pack_ranges(
-    transfer: &Transfer<'_>,
-    call: &Call,
-    round: usize,
-    ranges: Ranges<'_>,
-) {
+pub(super) unsafe fn pack_ranges(transfer: &Transfer<'_>, call: &Call, ranges: Ranges<'_>) {
+    let round = round_bytes(transfer, call);
     for range in ranges {
         in_rounds(transfer, range, round, &mut |piece, bytes| {
             // SAFETY: these bytes are some of the range.
@@ -96,7 +88,7 @@ fn place_in(own: usize, at: usize, all: usize) -> usize {
 
 /// Returns how many bytes of all pieces a round has. Rounds are short because pieces may share lines of the input,
 /// which are then still in the caches; but a transpose is best done in one round.
-pub(super) fn round_bytes(transfer: &Transfer<'_>, call: &Call) -> usize {
+fn round_bytes(transfer: &Transfer<'_>, call: &Call) -> usize {
     let mut pieces = joined(transfer);
     let (Some(first), Some(_)) = (pieces.next(), pieces.next()) else { return usize::MAX };
     let nest = if transfer.geometry.dtype.is_sub_byte() {
@@ -112,29 +104,29 @@ pub(super) fn round_bytes(transfer: &Transfer<'_>, call: &Call) -> usize {
     call.machine.second_bytes.max(least) / 2
 }
 
-/// Steps of a piece's outermost axis, and of the second one, if that is cut, too.
+/// Steps of a piece's outermost axis, and of the second one.
 struct Box {
     first: Range<usize>,
-    second: Option<Range<usize>>,
+    second: Range<usize>,
 }
 
 /// The boxes of a range of a piece's bytes: the rest of a step of the outermost axis, whole steps, and the first part of
 /// one.
 struct Boxes {
-    /// The combined steps of the two axes, or of the outermost one, that are left.
+    /// The combined steps of the two axes that are left.
     steps: Range<usize>,
-    /// The extent of the second axis, if it is cut.
-    second: Option<usize>,
+    /// The extent of the second axis.
+    second: usize,
 }
 
 impl Boxes {
     /// Returns the boxes of a piece that has axes, with the steps that begin within the range. What is moved as a whole
-    /// is not cut.
+    /// is not cut: then there is no second axis.
     fn of(nest: &Nest, way: &Way<'_>, range: &Range<usize>) -> Self {
-        let first = nest.axes().first().map_or(1, |axis| axis.extent);
-        let can_cut_second = first < MANY_ROWS && nest.axes().len() > way.whole_axes();
-        let second = if can_cut_second { nest.axes().get(1).map(|axis| axis.extent) } else { None };
-        let step = div(nest.total(), first * second.unwrap_or(1)).max(1);
+        let extent = |at: usize| nest.axes().get(at).map_or(1, |axis| axis.extent);
+        let can_cut_second = extent(0) < MANY_ROWS && nest.axes().len() > way.whole_axes();
+        let second = if can_cut_second { extent(1) } else { 1 };
+        let step = div(nest.total(), extent(0) * second).max(1);
         Self { steps: range.start.div_ceil(step)..range.end.div_ceil(step), second }
     }
 }
@@ -143,23 +135,16 @@ impl Iterator for Boxes {
     type Item = Box;
 
     fn next(&mut self) -> Option<Box> {
-        let Range { start, end } = self.steps;
-        if start >= end {
-            return None;
-        }
-        let Some(inner) = self.second else {
-            self.steps.start = end;
-            return Some(Box { first: start..end, second: None });
+        let (outer, within) = div_rem(self.steps.start, self.second);
+        let left = self.steps.len();
+        let whole = div(left, self.second);
+        let (steps, second) = if within > 0 || whole == 0 {
+            (1, within..(within + left).min(self.second))
+        } else {
+            (whole, 0..self.second)
         };
-        let (outer, within) = div_rem(start, inner);
-        let whole = div(end - start, inner);
-        if within == 0 && whole > 0 {
-            self.steps.start += whole * inner;
-            return Some(Box { first: outer..outer + whole, second: Some(0..inner) });
-        }
-        let some = (inner - within).min(end - start);
-        self.steps.start += some;
-        Some(Box { first: outer..outer + 1, second: Some(within..within + some) })
+        self.steps.start += steps * second.len();
+        (left > 0).then_some(Box { first: outer..outer + steps, second })
     }
 }
 
@@ -193,12 +178,13 @@ unsafe fn move_some(
         }
         (mover, Boxes::of(&nest, &way, &range))
     };
+    let cuts_second = boxes.second > 1;
     for some in boxes {
         let mut nest = normal_form();
         mover.way.arrange(&mut nest);
         nest.restrict(0, some.first);
-        if let Some(second) = some.second {
-            nest.restrict(1, second);
+        if cuts_second {
+            nest.restrict(1, some.second);
         }
         // SAFETY: steps of the piece that begin within the range.
         unsafe { mover.move_nest(&mut nest) };

@@ -23,19 +23,19 @@ const MAX_AXES: usize = 8;
 
 /// The rows of a transfer, and how the split axis lies in them.
 pub(super) struct Rows {
-    call: Call,
+    pub call: Call,
     source: *const u8,
     /// The axes outward of the split axis, the innermost first: kernels go along that one. Those that continue each
     /// other are joined. In the output, their steps are as if all pieces were one packed tensor.
     axes: [Axis; MAX_AXES],
     rank: usize,
-    count: usize,
+    pub count: usize,
     /// Bytes of input from one step of the split axis to the next, and bits that a piece has of a step. (Bits of long runs
     /// do not fit into 32 bits, even where addresses do.)
-    apart: isize,
+    pub apart: isize,
     step_bits: i64,
     /// Bytes that all pieces together have of a row.
-    row_bytes: usize,
+    pub row_bytes: usize,
 }
 
 /// Where a row begins, and how many rows there are from it on at equal distances.
@@ -142,14 +142,6 @@ impl Rows {
         true
     }
 
-    pub(super) fn call(&self) -> &Call {
-        &self.call
-    }
-
-    pub(super) fn count(&self) -> usize {
-        self.count
-    }
-
     /// Returns the axis along which kernels go.
     pub(super) fn row(&self) -> &Axis {
         let [row, ..] = &self.axes;
@@ -159,16 +151,6 @@ impl Rows {
     /// Returns the axes outward of it, the innermost first.
     fn outer(&self) -> &[Axis] {
         self.axes.get(1..self.rank).unwrap_or_default()
-    }
-
-    /// Returns the bytes of input from one step of the split axis to the next.
-    pub(super) fn apart(&self) -> isize {
-        self.apart
-    }
-
-    /// Returns the bytes that all pieces together have of a row.
-    pub(super) fn row_bytes(&self) -> usize {
-        self.row_bytes
     }
 
     /// Returns how many bytes a piece has of a row: whole ones, even if a step has not.

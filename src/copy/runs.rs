@@ -156,47 +156,52 @@ pub(super) unsafe fn copy_runs<V: Vector>(runs: &Runs) {
 #[inline(always)]
 unsafe fn copy_step<V: Vector>(runs: &Runs) {
     let done = match runs.bytes {
-        bytes if runs.to != bytes.cast_signed() || runs.count <= 4 => 0,
-        1 => overlapped::<V, 1>(runs),
-        2 => overlapped::<V, 2>(runs),
-        3 | 4 => overlapped::<V, 4>(runs),
-        5..=7 => overlapped::<V, 8>(runs),
-        9..=15 => overlapped::<V, 16>(runs),
+        1 => by_moves::<V, 1>(runs),
+        2 => by_moves::<V, 2>(runs),
+        3 | 4 => by_moves::<V, 4>(runs),
+        5..=8 => by_moves::<V, 8>(runs),
         // Two moves without an overlap are as quick.
         24 | 48 => 0,
-        17..=31 => overlapped::<V, 32>(runs),
-        33..=63 => overlapped::<V, 64>(runs),
+        9..=16 => by_moves::<V, 16>(runs),
+        17..=32 => by_moves::<V, 32>(runs),
+        33..=64 => by_moves::<V, 64>(runs),
         _ => 0,
     };
-    exact::<V>(&runs.skip(done));
+    if done < runs.count {
+        one_by_one::<V>(&runs.skip(done));
+    }
 }
 
 /// Copies the first runs by moves of `N` bytes, at least as many as a run has: what a move writes beyond its run is
 /// written again by the next. Returns how many runs it has copied.
 #[inline(always)]
-unsafe fn overlapped<V: Vector, const N: usize>(runs: &Runs) -> usize {
-    let &Runs { mut source, mut target, bytes, from, .. } = runs;
-    let count = runs.fitting(N);
+unsafe fn by_moves<V: Vector, const N: usize>(runs: &Runs) -> usize {
+    let &Runs { mut source, mut target, bytes, from, to, .. } = runs;
+    let count = match bytes {
+        bytes if bytes == N => runs.count,
+        bytes if to == bytes.cast_signed() && runs.count > 4 => runs.fitting(N),
+        _ => 0,
+    };
     let mut left = count;
     while left >= 4 {
         copy_bytes::<V, N>(source, target);
-        copy_bytes::<V, N>(source.wrapping_offset(from), target.wrapping_add(bytes));
-        copy_bytes::<V, N>(source.wrapping_offset(2 * from), target.wrapping_add(2 * bytes));
-        copy_bytes::<V, N>(source.wrapping_offset(3 * from), target.wrapping_add(3 * bytes));
-        (source, target) = (source.wrapping_offset(4 * from), target.wrapping_add(4 * bytes));
+        copy_bytes::<V, N>(source.wrapping_offset(from), target.wrapping_offset(to));
+        copy_bytes::<V, N>(source.wrapping_offset(2 * from), target.wrapping_offset(2 * to));
+        copy_bytes::<V, N>(source.wrapping_offset(3 * from), target.wrapping_offset(3 * to));
+        (source, target) = (source.wrapping_offset(4 * from), target.wrapping_offset(4 * to));
         left -= opaque(4);
     }
     while left > 0 {
         copy_bytes::<V, N>(source, target);
-        (source, target) = (source.wrapping_offset(from), target.wrapping_add(bytes));
+        (source, target) = (source.wrapping_offset(from), target.wrapping_offset(to));
         left -= opaque(1);
     }
     count
 }
 
-/// Copies runs by moves of exactly their bytes.
+/// Copies runs one after the other, without touching anything else.
 #[inline(always)]
-unsafe fn exact<V: Vector>(runs: &Runs) {
+unsafe fn one_by_one<V: Vector>(runs: &Runs) {
     let bytes = runs.bytes;
     // A macro, because closures do not have the features of the level.
     macro_rules! each {
@@ -210,31 +215,12 @@ unsafe fn exact<V: Vector>(runs: &Runs) {
         }};
     }
     match bytes {
-        1 => each!(source, target: copy_bytes::<V, 1>(source, target)),
-        2 => each!(source, target: copy_bytes::<V, 2>(source, target)),
-        4 => each!(source, target: copy_bytes::<V, 4>(source, target)),
-        8 => each!(source, target: copy_bytes::<V, 8>(source, target)),
         12 => each!(source, target: in_two::<V, 8, 4>(source, target)),
-        16 => each!(source, target: copy_bytes::<V, 16>(source, target)),
         24 => each!(source, target: in_two::<V, 16, 8>(source, target)),
-        32 => each!(source, target: copy_bytes::<V, 32>(source, target)),
         48 => each!(source, target: in_two::<V, 32, 16>(source, target)),
-        64 => each!(source, target: copy_bytes::<V, 64>(source, target)),
         ..=127 => each!(source, target: copy_short::<V>(source, target, bytes)),
-        128..ALIGNED_RUN_BYTES => each!(source, target: by_halves::<V>(source, target, bytes)),
         _ => each!(source, target: copy_run::<V>(source, target, bytes)),
     }
-}
-
-/// Copies half a line at a time; the last half ends with the run.
-#[inline(always)]
-unsafe fn by_halves<V: Vector>(source: *const u8, target: *mut u8, bytes: usize) {
-    let mut at = 0;
-    while at + 32 < bytes {
-        copy_bytes::<V, 32>(source.wrapping_add(at), target.wrapping_add(at));
-        at += opaque(32);
-    }
-    copy_bytes::<V, 32>(source.wrapping_add(bytes - 32), target.wrapping_add(bytes - 32));
 }
 
 /// Copies exactly `A` and `B` bytes, without the overlap that would make more moves lie across two lines.
@@ -242,4 +228,111 @@ unsafe fn by_halves<V: Vector>(source: *const u8, target: *mut u8, bytes: usize)
 unsafe fn in_two<V: Vector, const A: usize, const B: usize>(source: *const u8, target: *mut u8) {
     copy_bytes::<V, A>(source, target);
     copy_bytes::<V, B>(source.wrapping_add(A), target.wrapping_add(A));
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::super::guarded::Guarded;
+    use super::super::level::kernels_of;
+    use super::super::machine::levels;
+    use super::{Axis, Runs};
+
+    const MEMORY_BYTES: usize = 128 << 10;
+
+    /// Copies runs at the end of the memory, or at its start, of a level, and compares every byte of the target.
+    fn check(source: &Guarded, target: &Guarded, runs: Runs, at_end: bool) {
+        let &Runs { bytes, count, from, to, outer, .. } = &runs;
+        let places = |step: isize, outward: isize| {
+            let index = move |n: usize| n.cast_signed();
+            (0..outer.extent)
+                .flat_map(move |o| (0..count).map(move |n| index(o) * outward + index(n) * step))
+        };
+        // Where the first run begins in memory that holds all runs.
+        let place = |memory: &Guarded, step, outward| {
+            let low = places(step, outward).min().unwrap_or(0);
+            let high = places(step, outward).max().unwrap_or(0) + bytes.cast_signed();
+            memory.place((high - low).cast_unsigned(), at_end).wrapping_offset(-low)
+        };
+        let first = place(source, from, outer.from);
+        let to_first = place(target, to, outer.to);
+        let end = source.place(0, true);
+        for level in levels() {
+            for readable_end in [first, end] {
+                target.fill(0xA5);
+                let runs = Runs { source: first, target: to_first, readable_end, ..runs };
+                let mut expected = vec![0xA5u8; MEMORY_BYTES];
+                let begin = to_first as isize - target.place(MEMORY_BYTES, true) as isize;
+                for (a, b) in places(from, outer.from).zip(places(to, outer.to)) {
+                    for byte in 0..bytes.cast_signed() {
+                        // SAFETY: a byte of a run.
+                        let value = unsafe { *first.wrapping_offset(a + byte) };
+                        expected[(begin + b + byte).cast_unsigned()] = value;
+                    }
+                }
+                // SAFETY: all runs lie within the memory, of which everything is readable.
+                unsafe { (kernels_of(level).copy_runs)(&runs) };
+                let case = (level, bytes, count, from, to, outer.extent, at_end);
+                assert!(target.bytes() == expected, "{case:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn runs_of_every_length() {
+        let (source, target) = (Guarded::filled(MEMORY_BYTES), Guarded::filled(MEMORY_BYTES));
+        for bytes in (0usize..=160).chain([255, 256, 257, 511, 512, 513, 700]) {
+            let packed = bytes.cast_signed();
+            for count in [1, 4, 5, 23] {
+                for (from, to) in [
+                    (packed + 3, packed),
+                    (packed + 3, packed + 2),
+                    (-packed - 70, packed),
+                    (packed, -packed - 1),
+                    (0, packed),
+                ] {
+                    let one = Runs::one(std::ptr::null(), std::ptr::null_mut(), bytes);
+                    let at_end = count % 2 == 1;
+                    check(&source, &target, Runs { count, from, to, ..one }, at_end);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn steps_of_an_outer_axis() {
+        let (source, target) = (Guarded::filled(MEMORY_BYTES), Guarded::filled(MEMORY_BYTES));
+        for bytes in [1usize, 2, 3, 5, 8, 13, 24, 40, 70, 130, 600] {
+            let one = Runs::one(std::ptr::null(), std::ptr::null_mut(), bytes);
+            let packed = bytes.cast_signed();
+            let (count, step) = (7, packed * 7);
+            for outer in [
+                Axis { extent: 3, from: 8 * (packed + 1), to: step },
+                Axis { extent: 4, from: -9 * (packed + 1), to: step + 5 },
+            ] {
+                let runs = Runs { count, from: packed + 1, to: packed, outer, ..one };
+                check(&source, &target, runs, true);
+                check(&source, &target, runs, false);
+            }
+        }
+    }
+
+    #[test]
+    fn runs_that_are_skipped_and_steps_that_are_left() {
+        let memory = [0u8; 1];
+        let runs = Runs {
+            count: 9,
+            from: 3 << 30,
+            to: -(5 << 30),
+            outer: Axis { extent: 6, from: 7 << 40, to: 1 << 33 },
+            ..Runs::one(memory.as_ptr(), std::ptr::null_mut(), 1)
+        };
+        let of = |runs: &Runs| {
+            let source = (runs.source as usize).wrapping_sub(memory.as_ptr() as usize);
+            (source.cast_signed(), runs.target as isize, runs.count, runs.outer.extent)
+        };
+        assert_eq!(of(&runs.skip(0)), (0, 0, 9, 6));
+        assert_eq!(of(&runs.skip(4)), (12 << 30, -(20 << 30), 5, 6));
+        assert_eq!(of(&runs.skip(9)), (27 << 30, -(45 << 30), 0, 6));
+        assert_eq!(of(&runs.steps(2, 3)), (14 << 40, 2 << 33, 9, 3));
+    }
 }

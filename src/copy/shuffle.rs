@@ -8,29 +8,22 @@
 // The bodies of unsafe functions need no further blocks: what they require is in their `# Safety`.
 #![allow(unsafe_op_in_unsafe_fn)]
 
-use super::groups::{Division, Groups, Turns};
+use super::groups::{Groups, Turns};
+use super::machine_constants::TURNS_OF_SET;
 use super::opaque::unrolled;
 use super::program::{Pick, Set, MAX_OUTPUTS};
 use super::vector::{Vector, LINE_BYTES};
-
-/// What the sets of a program run on.
-#[derive(Clone, Copy)]
-struct Sequences<'a> {
-    groups: &'a Groups<'a>,
-    division: Division,
-    streams: bool,
-}
 
 /// Runs all turns for one set of the program, and then for the next, so that indices stay in registers. What the last
 /// register of a turn writes beyond the turn, the first one of the next turn writes again; so the last set goes first.
 /// If lines are streamed, that happens in order, so each set runs only a few turns at a time.
 ///
 /// # Safety
-/// The CPU must have the features of the level. Groups must be whole turns, or at least one turn that fills its
-/// registers. For each turn of each step, everything from the lowest byte of its groups to `high()` bytes behind its
-/// first byte must be readable. All groups must be writable, and if a turn does not fill its registers, so must be what
-/// they have beyond the last turn of a step: less than a register for each piece. Nothing else is written. What is
-/// streamed must be whole lines that begin lines, and a fence must follow.
+/// The CPU must have the features of the level. Groups must be whole turns, or more than one turn that fills its
+/// registers. For each turn of each step, everything from the lowest byte of its groups to `high()` bytes behind its first byte must be readable. All groups must be writable,
+/// and if a turn does not fill its registers, so must be what they have beyond the last turn of a step: less than a
+/// register for each piece. Nothing else is written. What is streamed must be whole lines that begin lines, and a fence
+/// must follow.
 #[inline(always)]
 pub(super) unsafe fn shuffle<V: Vector>(groups: &Groups<'_>, streams: bool) {
     if V::WINDOW_BYTES == 0 {
@@ -38,41 +31,40 @@ pub(super) unsafe fn shuffle<V: Vector>(groups: &Groups<'_>, streams: bool) {
     }
     groups.check();
     debug_assert!(
-        !streams
-            || groups.stretch.count == 0
-            || (groups.groups_to_line() == Some(0) && groups.division().left == 0),
-        "turns are streamed that do not begin lines, or are not whole"
+        !streams || groups.stretch.count == 0 || groups.groups_to_line() == Some(0),
+        "turns are streamed that do not begin lines"
     );
     // Registers of half a line are never streamed.
     let streams = streams && V::BYTES == LINE_BYTES;
-    let program = groups.program;
-    let (sets, turn) = (program.sets(), program.turn_groups());
+    let sets = groups.program.sets();
     let mut next = groups.stretch.ahead.next;
-    let division = groups.division();
-    let most = groups.turns_of_set(streams);
+    let (all, turn) = (groups.stretch.count, groups.program.turn_groups());
+    let most = if streams && sets.len() > 1 { TURNS_OF_SET * turn } else { all };
     let mut done = 0;
-    while done < division.turns {
-        let turns = most.min(division.turns - done);
-        let some = if streams { groups.slice(done * turn, turns * turn) } else { *groups };
-        let division = Division { turns, left: division.left };
-        for number in 0..sets.len() {
-            let Some(set) = sets.get(sets.len() - 1 - number) else { continue };
-            next = any_set::<V>(&Sequences { groups: &some, division, streams }, set, next);
+    while done < all {
+        let some = groups.slice(done, most.min(all - done));
+        for set in sets.iter().rev() {
+            next = any_set::<V>(&some, streams, set, next);
         }
-        done += turns;
+        done += most;
     }
 }
 
 /// Runs some turns of a set. Returns what is to be prefetched next.
 #[inline(always)]
-unsafe fn any_set<V: Vector>(all: &Sequences<'_>, set: &Set, next: *const u8) -> *const u8 {
+unsafe fn any_set<V: Vector>(
+    groups: &Groups<'_>,
+    streams: bool,
+    set: &Set,
+    next: *const u8,
+) -> *const u8 {
     const { assert!(MAX_OUTPUTS == 5) }
     macro_rules! one_of {
         ($($outputs:literal: $($windows:literal)*;)*) => {
-            match (set.outputs(), set.windows()) {
-                $($(($outputs, $windows) => one_set::<V, $outputs, $windows>(all, set, next),)*)*
+            match (set.outputs, set.windows) {
+                $($(($outputs, $windows) => one_set::<V, $outputs, $windows>(groups, streams, set, next),)*)*
                 _ => {
-                    debug_assert!(false, "no loop for {} outputs of {} windows", set.outputs(), set.windows());
+                    debug_assert!(false, "no loop for {} outputs of {} windows", set.outputs, set.windows);
                     next
                 }
             }
@@ -92,7 +84,8 @@ unsafe fn any_set<V: Vector>(all: &Sequences<'_>, set: &Set, next: *const u8) ->
 #[inline(always)]
 #[allow(clippy::indexing_slicing)] // by numbers that the compiler knows
 unsafe fn one_set<V: Vector, const E: usize, const R: usize>(
-    &Sequences { groups, division, streams }: &Sequences<'_>,
+    groups: &Groups<'_>,
+    streams: bool,
     set: &Set,
     mut next: *const u8,
 ) -> *const u8 {
@@ -104,8 +97,9 @@ unsafe fn one_set<V: Vector, const E: usize, const R: usize>(
     let index =
         program.picks_of::<E, R>(set).map(|picks| picks.map(|Pick(index)| V::load(index.as_ptr())));
     let targets = targets_of::<V, E>(groups, set);
+    let division = groups.division();
     for sequence in 0..groups.sequences(division) {
-        let Turns { mut source, mut at, count } = groups.turns_of(sequence, division);
+        let Turns { mut source, mut at, count } = groups.turns(sequence, division);
         for _ in 0..count {
             if distance != 0 {
                 for [window, _] in windows {
@@ -150,7 +144,7 @@ unsafe fn one_set<V: Vector, const E: usize, const R: usize>(
 #[inline(always)]
 unsafe fn targets_of<V: Vector, const E: usize>(groups: &Groups<'_>, set: &Set) -> [*mut u8; E] {
     let (pieces, registers) = if groups.program.pieces() > 1 { (1, 0) } else { (0, V::BYTES) };
-    let at = set.register() * V::BYTES;
+    let at = set.register * V::BYTES;
     let mut targets = [core::ptr::null_mut(); E];
     for (number, slot) in targets.iter_mut().enumerate() {
         debug_assert!(number * pieces < groups.stretch.targets.len());
@@ -208,7 +202,6 @@ mod tests {
     }
 
     fn check(program: &Program, pieces: usize) {
-        let shuffle = program.register().shuffle;
         let pieces = program.targets_of_call(pieces);
         program.check_windows();
         let (group, groups) = (*program.group(), program.turn_groups());
@@ -248,7 +241,7 @@ mod tests {
                 ahead: Ahead::next(null()),
             };
             // SAFETY: the input is long enough on both sides, and the outputs are as long as they are to be.
-            unsafe { shuffle(&Groups { program, stretch }, false) };
+            unsafe { (program.register().shuffle)(&Groups { program, stretch }, false) };
             for (piece, output) in outputs.iter().enumerate() {
                 let mut expected = vec![0xEE; all];
                 for step in 0..outer.extent {

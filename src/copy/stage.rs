@@ -161,3 +161,80 @@ impl Held {
         self.begin = end;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::level::kernels_of;
+    use super::super::machine::levels;
+    use super::{Stages, LINE_BYTES};
+    use proptest::prelude::*;
+    use std::ptr::null;
+
+    /// Some bytes for one of the targets, after what it has already or behind a gap; from now on with so many stages.
+    #[derive(Debug, Clone)]
+    struct Push {
+        stages: usize,
+        target: usize,
+        bytes: usize,
+        gap: usize,
+    }
+
+    fn push() -> impl Strategy<Value = Push> {
+        let stages = prop_oneof![3 => Just(0usize), 1 => 1usize..=5];
+        let gap = prop_oneof![3 => Just(0usize), 1 => 1usize..200];
+        (stages, 0usize..5, 0usize..400, gap).prop_map(|(stages, target, bytes, gap)| Push {
+            stages,
+            target,
+            bytes,
+            gap,
+        })
+    }
+
+    const TARGET_BYTES: usize = 64 << 10;
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..Default::default() })]
+
+        /// What is pushed arrives, in whatever way the buffer is divided meanwhile, and nothing else changes.
+        #[test]
+        fn what_is_pushed_arrives(
+            pushes in prop::collection::vec(push(), 1..100),
+            askew in 0..LINE_BYTES,
+        ) {
+            for level in levels() {
+                let kernels = kernels_of(level);
+                let mut targets = vec![vec![0xA5u8; TARGET_BYTES]; 5];
+                let mut expected = targets.clone();
+                let mut ends = [askew; 5];
+                let mut stages = Stages::new(kernels);
+                let (mut count, mut value) = (2, 0u8);
+                // SAFETY: the targets are long enough for all pushes.
+                unsafe {
+                    let mut room = stages.divide(count);
+                    for push in &pushes {
+                        if push.stages > 0 {
+                            count = push.stages;
+                            room = stages.divide(count);
+                        }
+                        let (target, bytes) = (push.target % count, push.bytes.min(room));
+                        let at = ends[target] + push.gap;
+                        let to = targets[target].as_mut_ptr().wrapping_add(at);
+                        let place = stages.room(target, to);
+                        for byte in 0..bytes {
+                            value = value.wrapping_mul(5).wrapping_add(1);
+                            place.wrapping_add(byte).write(value);
+                            expected[target][at + byte] = value;
+                        }
+                        stages.push(target, bytes, null());
+                        ends[target] = at + bytes;
+                    }
+                    stages.finish();
+                    // All has been stored, so nothing is stored again.
+                    stages.finish();
+                }
+                (kernels.fence)();
+                prop_assert!(targets == expected, "{level:?}");
+            }
+        }
+    }
+}

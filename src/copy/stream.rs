@@ -22,8 +22,8 @@
 // The bodies of unsafe functions need no further blocks: what they require is in their `# Safety`.
 #![allow(unsafe_op_in_unsafe_fn)]
 
-use super::ahead::RunAhead;
-use super::machine_constants::{INTERLEAVED_BYTES, INTERLEAVED_RUNS};
+use super::ahead::{interleaved_runs, RunAhead};
+use super::machine_constants::INTERLEAVED_BYTES;
 use super::opaque::opaque;
 use super::runs::Runs;
 use super::vector::{copy_short, Vector, LINE_BYTES};
@@ -50,7 +50,7 @@ pub(super) unsafe fn stream_runs<V: Vector>(runs: &Runs, next: *const u8) {
     }
     let mut done = 0;
     while done < count {
-        let some = INTERLEAVED_RUNS.min(count - done);
+        let some = interleaved_runs(bytes).min(count - done);
         let mut begin = 0;
         while begin < bytes {
             let end = (begin + INTERLEAVED_BYTES).min(bytes);
@@ -108,5 +108,66 @@ unsafe fn stream_segment<V: Vector, const INTERLEAVED: bool>(
         V::stream_seam(tail_source, rest, source.wrapping_offset(from), tail_target);
     } else {
         copy_short::<V>(tail_source, tail_target, rest);
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::super::guarded::Guarded;
+    use super::super::level::kernels_of;
+    use super::super::machine::levels;
+    use super::{Runs, LINE_BYTES};
+
+    const MEMORY_BYTES: usize = 64 << 10;
+
+    /// Streams runs whose first begins `askew` bytes into a line, and compares every byte of the target.
+    fn check(memory: &[Guarded; 2], runs: &Runs, askew: usize) {
+        let [source, target] = memory;
+        let &Runs { bytes, count, from, to, .. } = runs;
+        for level in levels() {
+            let kernels = kernels_of(level);
+            target.fill(0xA5);
+            let source = source.place((count - 1) * from.cast_unsigned() + bytes, true);
+            let begin = target.place(MEMORY_BYTES, true).wrapping_add(askew);
+            let runs = Runs { source, target: begin, ..*runs };
+            let mut expected = vec![0xA5u8; MEMORY_BYTES];
+            for run in 0..count {
+                for byte in 0..bytes {
+                    let from = source.wrapping_add(run * from.cast_unsigned() + byte);
+                    // SAFETY: a byte of a run.
+                    expected[askew + run * to.cast_unsigned() + byte] = unsafe { *from };
+                }
+            }
+            // SAFETY: all runs lie within the memory.
+            unsafe { (kernels.stream_runs)(&runs, source.wrapping_add(1 << 40)) };
+            (kernels.fence)();
+            assert!(target.bytes() == expected, "{:?}", (level, bytes, count, from, to, askew));
+        }
+    }
+
+    #[test]
+    fn joined_runs_and_runs_apart() {
+        let memory = [Guarded::filled(MEMORY_BYTES), Guarded::filled(MEMORY_BYTES)];
+        for bytes in [64usize, 65, 100, 127, 128, 129, 191, 255, 256, 257, 300, 513, 700, 1000] {
+            for askew in [0, 1, 31, 32, 63, 64 + 17] {
+                for count in [1, 2, 3, 16, 17, 40] {
+                    let step = bytes.cast_signed();
+                    let one = Runs::one(std::ptr::null(), std::ptr::null_mut(), bytes);
+                    for (from, to) in [(step + 9, step), (step, step + 11), (0, step)] {
+                        check(&memory, &Runs { count, from, to, ..one }, askew);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Any number of whole lines may be streamed, even none.
+    #[test]
+    fn whole_lines() {
+        let memory = [Guarded::filled(MEMORY_BYTES), Guarded::filled(MEMORY_BYTES)];
+        for lines in 0..20 {
+            let one = Runs::one(std::ptr::null(), std::ptr::null_mut(), lines * LINE_BYTES);
+            check(&memory, &one, 0);
+        }
     }
 }

@@ -35,3 +35,10 @@ pub extern "C" fn libsplit_test_level(number: usize) -> *const c_char {
 pub extern "C" fn libsplit_test_machines() -> *const c_char {
     MODEL_NAMES.as_ptr()
 }
+
+/// Returns above how many bytes read and written this machine streams outputs.
+#[unsafe(no_mangle)]
+pub extern "C" fn libsplit_test_cached_bytes() -> usize {
+    let machine = Machine::here();
+    machine.threshold(machine.cached_bytes)
+}

@@ -136,56 +136,18 @@ pub(super) unsafe fn transpose<V: Vector, const U: usize, const K: usize>(
     }
     while rows >= K && (rows - done >= K || (rows < each && done < rows)) {
         let begin = done.min(rows - K);
-        all_columns_by_lanes::<V, U, K>(&block.skip(begin));
+        all_columns::<V::Lane, U, K>(&block.skip(begin));
         done = begin + K;
     }
     done
 }
 
-/// Transposes as many rows as a register takes, in all columns.
+/// Transposes as many rows as a register has of units, in all columns.
 #[inline(always)]
 unsafe fn all_columns<V: Vector, const U: usize, const K: usize>(block: &Block<'_>) {
     let mut column = 0;
     while column < block.targets.len() {
         column = any_tile::<V, U, K, false>(block, column);
-    }
-}
-
-/// Transposes as many rows as a lane takes, in all columns.
-#[inline(always)]
-unsafe fn all_columns_by_lanes<V: Vector, const U: usize, const K: usize>(block: &Block<'_>) {
-    let each = V::BYTES / U;
-    let mut column = 0;
-    while V::BYTES > LANE_BYTES && column + each <= block.targets.len() {
-        tile_of_lanes::<V, U, K>(block, column);
-        column += each;
-    }
-    while column < block.targets.len() {
-        column = any_tile::<V::Lane, U, K, false>(block, column);
-    }
-}
-
-/// Transposes the columns of a register in a few rows: each lane has columns of its own.
-#[inline(always)]
-unsafe fn tile_of_lanes<V: Vector, const U: usize, const K: usize>(
-    block: &Block<'_>,
-    column: usize,
-) {
-    let lanes = V::BYTES / LANE_BYTES;
-    let mut made = MaybeUninit::<[V; K]>::uninit();
-    let mut next = block.source.wrapping_add(column * U);
-    let mut rows = [V::load(next); K];
-    for row in rows.iter_mut().skip(1) {
-        next = next.wrapping_offset(block.from);
-        *row = V::load(next);
-    }
-    // The lanes of a register lie in memory in order.
-    let made = made.write(transpose_squares::<V, U, K>(rows)).as_ptr().cast::<V::Lane>();
-    for lane in 0..lanes {
-        for number in 0..K {
-            let made = made.add(number * lanes + lane).read();
-            store_columns::<V::Lane, false>(&[made], block, column + lane * K + number);
-        }
     }
 }
 

@@ -177,7 +177,7 @@ fn transfers() {
     unsafe {
         fails("range.end <= transfer.bytes", || {
             let mut ranges = std::iter::once(0..17);
-            rounds::move_ranges(&empty, &a_call(&memory), 1, &mut ranges);
+            rounds::move_ranges(&empty, &a_call(&memory), &mut ranges);
         });
     }
     let four_bit = transfer(DType::Uint4, &shape, 1, memory.as_ptr());

@@ -71,6 +71,7 @@ pub(super) fn in_order(
                     len = table.partition_point(|number| start(number) < starts.end);
                 }
             }
+            debug_assert!(low < starts.end, "a window of no addresses, which would never end");
             let found = table.get_mut(..len).unwrap_or_default();
             sort(found, start);
             found.iter().try_for_each(|number| visit(*number as usize))?;

@@ -129,7 +129,7 @@ impl Program {
             self.set_count += 1;
             first += some;
         }
-        let picks = |set: &Set| self.register.picks_of(set.windows()) * set.outputs();
+        let picks = |set: &Set| self.register.picks_of(set.windows) * set.outputs;
         self.cost = self.cost_of(&Issued {
             windows: self.window_count,
             picks: self.sets().iter().map(picks).sum(),

@@ -11,9 +11,8 @@
 //! ```
 
 use super::build::Issued;
-use super::picks::SetPlan;
 use super::{
-    Group, Pattern, Pick, Picks, Program, Register, Turn, LINE_BYTES, MAX_OUTPUTS,
+    Group, Pattern, Pick, Picks, Program, Register, Set, Turn, LINE_BYTES, MAX_OUTPUTS,
     MAX_WINDOWS_OF_SET, MAX_WINDOW_LANES,
 };
 use crate::math::{div, div_rem};
@@ -72,7 +71,7 @@ impl Program {
             slot.write([begin; MAX_WINDOW_LANES]);
             self.high = self.high.max(begin.wrapping_add(register.bytes.cast_signed()));
         }
-        let whole = SetPlan {
+        let whole = Set {
             outputs: turn.registers,
             windows: turn.groups,
             register: 0,
@@ -80,7 +79,7 @@ impl Program {
             first_pick: 0,
         };
         let [set, ..] = &mut self.sets;
-        set.write(whole.set());
+        set.write(whole);
         for pick in self.picks.iter_mut().take(self.pick_count) {
             pick.write(Pick::NONE);
         }

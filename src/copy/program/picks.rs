@@ -62,36 +62,10 @@ impl Origins {
     }
 }
 
-/// A set that is being made: the numbers of its outputs and windows, and of its first register, window and pick.
-#[derive(Clone, Copy)]
-pub(super) struct SetPlan {
-    pub outputs: usize,
-    pub windows: usize,
-    pub register: usize,
-    pub first_window: usize,
-    pub first_pick: usize,
-}
-
-impl SetPlan {
-    pub(super) fn set(&self) -> Set {
-        let small = |number: usize| {
-            debug_assert!(number <= u8::MAX.into(), "{number} in a set");
-            number.to_le_bytes()[0]
-        };
-        Set {
-            outputs: small(self.outputs),
-            windows: small(self.windows),
-            register: small(self.register),
-            first_window: small(self.first_window),
-            first_pick: small(self.first_pick),
-        }
-    }
-}
-
 /// A set whose windows and picks are being filled, one lane of its outputs after the other.
 pub(super) struct SetDraft<'a> {
     program: &'a mut Program,
-    set: SetPlan,
+    set: Set,
     lane: usize,
     /// How many windows of the lane are known.
     windows: usize,
@@ -103,7 +77,7 @@ impl SetDraft<'_> {
     /// windows or picks.
     pub(super) fn fill(program: &mut Program, first: usize, registers: usize) -> Option<Set> {
         let (register, together) = (program.register, program.together);
-        let set = SetPlan {
+        let set = Set {
             outputs: together * registers,
             windows: 0,
             register: first,
@@ -130,7 +104,7 @@ impl SetDraft<'_> {
         if register.from_two && set.windows > 1 {
             program.pair(&set);
         }
-        Some(set.set())
+        Some(set)
     }
 
     /// Fills the picks of a lane of an output, and adds the windows that it needs.
@@ -210,7 +184,7 @@ impl SetDraft<'_> {
 
 impl Program {
     /// Turns picks from one window into picks from two: the first two windows, or what has been made and another one.
-    fn pair(&mut self, set: &SetPlan) {
+    fn pair(&mut self, set: &Set) {
         // Indices of the second window have this bit, and those of the first one are below it.
         let second = self.register.bytes.to_le_bytes()[0];
         debug_assert!(self.register.bytes == LINE_BYTES, "bytes are picked from two half lines");
