@@ -15,15 +15,16 @@ use super::bit_runs::BitRuns;
 use super::vector::LINE_BYTES;
 use core::ops::Range;
 
-/// Bits of the rows of a tile.
-pub(super) const ROW_BITS: i64 = 8 * LINE_BYTES as i64;
+/// The rows of a tile are half lines: more would take too much stack.
+const ROW_BYTES: i64 = LINE_BYTES as i64 / 2;
+pub(super) const ROW_BITS: i64 = 8 * ROW_BYTES;
 /// Rows that tiles advance by: whole words of elements of 4 bits, and of 2.
 pub(super) const STEP_ROWS: i64 = 128;
 /// The rows of a tile. The last byte of a step may also have elements of the next one.
 const ROWS: i64 = STEP_ROWS + 4;
 /// Bytes from one row to the next: their bits, which may begin within a byte. If rows begin at different bits of a byte,
 /// they are up to seven bits further apart.
-const APART_BYTES: i64 = LINE_BYTES as i64 + 1;
+const APART_BYTES: i64 = ROW_BYTES + 1;
 const TILE_BYTES: usize = (ROWS * (APART_BYTES + 1)) as usize;
 
 /// Some rows of neighbouring columns.
@@ -40,6 +41,7 @@ pub(super) struct Tile {
 
 impl Tile {
     /// Returns a tile without columns.
+    #[inline(always)] // in place
     pub(super) fn new() -> Self {
         Self { bytes: [0; TILE_BYTES], columns: 0..0, bits: 0..0, begin: 0, step: 0, size: 0 }
     }

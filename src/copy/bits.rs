@@ -102,6 +102,7 @@ impl Layout {
     ///
     /// # Safety
     /// As for [`pack_piece`].
+    #[inline(never)] // no other way of a copy needs stack for a tile
     unsafe fn pack_columns(&self, count: i64, bytes: Range<usize>) {
         let (column_bits, size) = (self.series_bits, self.series.size);
         let (rows, most) = (div_rem_signed(column_bits, size).0, div_rem_signed(ROW_BITS, size).0);
