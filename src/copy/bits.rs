@@ -157,9 +157,9 @@ impl Layout {
 #[allow(clippy::similar_names)] // cut, cuts
 mod tests {
     use super::super::call::Call;
-    use super::super::guarded::Guarded;
     use super::super::machine::Machine;
-    use super::super::testing::transfer;
+    use super::super::tests::transfer;
+    use super::super::tests::Guarded;
     use super::{pack_piece, Part, Transfer};
     use crate::dtype::DType;
     use proptest::collection::vec;

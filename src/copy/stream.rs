@@ -1,4 +1,4 @@
-//! Kernels that stream runs: whole lines past the caches with non-temporal stores, the rest at both ends with others.
+//! Kernels that stream runs: whole lines with non-temporal stores, the rest at both ends with others.
 //!
 //! Some long runs are interleaved, a few lines of each, because CPUs prefetch from several places at a time that are
 //! read in order (`ahead.rs`). With four runs:
@@ -113,9 +113,9 @@ unsafe fn stream_segment<V: Vector, const INTERLEAVED: bool>(
 
 #[cfg(all(test, unix))]
 mod tests {
-    use super::super::guarded::Guarded;
     use super::super::level::kernels_of;
     use super::super::machine::levels;
+    use super::super::tests::Guarded;
     use super::{Runs, LINE_BYTES};
 
     const MEMORY_BYTES: usize = 64 << 10;
