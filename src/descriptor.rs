@@ -41,7 +41,7 @@ pub(crate) unsafe fn tensor_of<'a>(
     if rank > 0 {
         // SAFETY: not NULL, aligned, and as long by promise 1.
         let array = |array, field| unsafe {
-            Ok(slice::from_raw_parts(checked_field(array, argument, field)?, rank))
+            Ok(slice::from_raw_parts(checked(array, argument, field)?, rank))
         };
         shape = array(tensor.shape, Field::Shape)?;
         if has_strides && !tensor.strides.is_null() {
@@ -59,7 +59,7 @@ pub(crate) unsafe fn tensor_of<'a>(
 }
 
 /// Checks that a pointer is not NULL, and aligned.
-pub(crate) fn checked_field<T>(
+pub(crate) fn checked<T>(
     pointer: *const T,
     argument: Argument,
     field: Field,
@@ -73,11 +73,6 @@ pub(crate) fn checked_field<T>(
         return Err(Error::Alignment { argument, field, expected, actual });
     }
     Ok(pointer)
-}
-
-/// Checks that a pointer to an argument is not NULL, and aligned.
-pub(crate) fn checked<T>(pointer: *const T, argument: Argument) -> Result<*const T, Error> {
-    checked_field(pointer, argument, Field::Itself)
 }
 
 /// Returns where the shape and the strides of a descriptor lie; nowhere if they are NULL.

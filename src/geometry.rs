@@ -63,11 +63,9 @@ impl<'a> Geometry<'a> {
 
     /// Checks that all elements and all bytes can be numbered by `isize`, which is always so if it has 64 bits.
     pub(crate) fn check_addressable(&self) -> Result<(), Error> {
-        let bytes = self.output_bytes(self.extent);
-        match (isize::try_from(bytes), isize::try_from(self.elements)) {
-            (Ok(_), Ok(_)) => Ok(()),
-            _ => Err(Error::TooManyElements { argument: Argument::Input }),
-        }
+        let most = self.elements.max(self.output_bytes(self.extent));
+        let too_many = Error::TooManyElements { argument: Argument::Input };
+        isize::try_from(most).map(drop).map_err(|_| too_many)
     }
 
     /// Returns the number of bytes of a packed output of `len` steps.

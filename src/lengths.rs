@@ -64,7 +64,7 @@ impl<'a> Lengths<'a> {
 
     /// Returns the entries of a list, if their values are known and lie in memory as a slice of int64 does.
     #[allow(clippy::cast_ptr_alignment)] // which is looked at
-    pub(crate) fn words(&self) -> Option<&'a [i64]> {
+    pub(crate) fn int64s(&self) -> Option<&'a [i64]> {
         let data = self.data.cast::<i64>();
         if self.dtype != DType::Int64
             || self.bit_stride != i64::from(i64::BITS)

@@ -51,9 +51,8 @@ impl Written {
         let rank = geometry.output_rank();
         let mut written = Self::NOTHING;
         for (index, output) in outputs.iter().enumerate() {
-            let len = pieces.length(index);
             // SAFETY: promises 1 and 2.
-            if let Some(bytes) = unsafe { plain_bytes(geometry, len, output) } {
+            if let Some(bytes) = unsafe { plain_bytes(geometry, pieces.length(index), output) } {
                 let start = output.data as usize;
                 let end = start.wrapping_add(usize_of(bytes));
                 if start == 0 || end < start {
@@ -186,8 +185,7 @@ pub(crate) unsafe fn check_output(
     let tensor = unsafe { tensor_of(output, true, argument) }?;
     let output = piece.index;
     if tensor.dtype != geometry.dtype {
-        let (expected, actual) = (geometry.dtype, tensor.dtype);
-        return Err(Error::OutputDType { output, expected, actual });
+        return Err(Error::OutputDType { output, expected: geometry.dtype, actual: tensor.dtype });
     }
     if tensor.shape.len() != geometry.output_rank() {
         let (expected, actual) = (number(geometry.output_rank()), number(tensor.shape.len()));

@@ -170,7 +170,7 @@ impl Transfer<'_> {
 #[cfg(test)]
 impl Parts<'static> {
     pub(crate) const NONE: Self = Self {
-        pieces: &Pieces::Words(&[]),
+        pieces: &Pieces::Int64(&[]),
         targets: Pointers { first: core::ptr::null(), step: 0, len: 0, array: PhantomData },
     };
 }

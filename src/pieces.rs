@@ -21,9 +21,9 @@ pub(crate) enum Pieces<'a> {
     /// `size` steps each, as far as the extent goes; then one of what is left, then empty ones. If the size is
     /// [`DIM_UNKNOWN`](crate::DIM_UNKNOWN), so is that of every piece.
     Equal { count: i64, size: i64, extent: i64 },
-    /// As in a list of int64. In a plan, an entry of `!len`, which is below 0, is a piece of `len` steps that is not
-    /// copied.
-    Words(&'a [i64]),
+    /// As in a list of int64 that lies in memory. In a plan, an entry of `!len`, which is below 0, is a piece of `len`
+    /// steps that is not copied.
+    Int64(&'a [i64]),
     /// As in any other list, in which an entry of -1 stands for the `rest`, which may be unknown.
     Listed { lengths: Lengths<'a>, rest: i64 },
 }
@@ -31,7 +31,7 @@ pub(crate) enum Pieces<'a> {
 impl Pieces<'_> {
     pub(crate) fn count(&self) -> i64 {
         match *self {
-            Self::Words(lengths) => number(lengths.len()),
+            Self::Int64(lengths) => number(lengths.len()),
             Self::Equal { count, .. } => count,
             Self::Listed { ref lengths, .. } => lengths.count,
         }
@@ -39,8 +39,8 @@ impl Pieces<'_> {
 
     /// Returns the pieces in order.
     pub(crate) fn iter(&self) -> PieceIter<'_> {
-        let words = if let Self::Words(lengths) = self { lengths } else { &[][..] };
-        PieceIter { pieces: self, words, next: 0, end: usize_of(self.count()), offset: 0 }
+        let lengths = if let Self::Int64(lengths) = self { lengths } else { &[][..] };
+        PieceIter { pieces: self, lengths, next: 0, end: usize_of(self.count()), offset: 0 }
     }
 
     /// Returns some of the pieces. To find where the first of them begins, a list is summed up to it.
@@ -51,14 +51,14 @@ impl Pieces<'_> {
         } else {
             iter.by_ref().take(range.start).for_each(drop);
         }
-        let words = iter.words.get(..range.end).unwrap_or(iter.words);
-        PieceIter { words, next: range.start, end: iter.end.min(range.end), ..iter }
+        let lengths = iter.lengths.get(..range.end).unwrap_or(iter.lengths);
+        PieceIter { lengths, next: range.start, end: iter.end.min(range.end), ..iter }
     }
 
     /// Returns the length of the piece with this index.
     pub(crate) fn length(&self, index: usize) -> i64 {
         match self {
-            Self::Words(lengths) => lengths.get(index).copied().unwrap_or(0),
+            Self::Int64(lengths) => lengths.get(index).copied().unwrap_or(0),
             Self::Equal { .. } | Self::Listed { .. } => self.worked_out(index),
         }
     }
@@ -67,7 +67,7 @@ impl Pieces<'_> {
     #[inline(never)] // once in the library
     fn worked_out(&self, index: usize) -> i64 {
         match *self {
-            Self::Words(_) => 0,
+            Self::Int64(_) => 0,
             Self::Equal { size, extent, .. } => {
                 size.min(extent - offset_of_equal(index, size, extent))
             }
@@ -88,8 +88,8 @@ fn offset_of_equal(index: usize, size: i64, extent: i64) -> i64 {
 #[derive(Debug, Clone)]
 pub(crate) struct PieceIter<'a> {
     pieces: &'a Pieces<'a>,
-    /// All lengths up to the end, if they lie in memory.
-    words: &'a [i64],
+    /// All lengths up to the end, if they lie in memory as int64.
+    lengths: &'a [i64],
     next: usize,
     end: usize,
     offset: i64,
@@ -99,8 +99,8 @@ impl Iterator for PieceIter<'_> {
     type Item = Piece;
 
     fn next(&mut self) -> Option<Piece> {
-        let &mut Self { pieces, words, next: index, end, offset } = self;
-        let len = match words.get(index) {
+        let &mut Self { pieces, lengths, next: index, end, offset } = self;
+        let len = match lengths.get(index) {
             Some(len) => *len,
             None if index < end => pieces.worked_out(index),
             None => return None,

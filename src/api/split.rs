@@ -10,7 +10,7 @@ use crate::geometry::Geometry;
 use crate::lengths::Lengths;
 use crate::operator::Operator;
 use crate::pieces::Piece;
-use crate::rules::{Request, MAX_OUTPUTS};
+use crate::rules::{too_many_outputs, Request, MAX_OUTPUTS};
 use crate::shape::usize_of;
 use crate::tensor::Tensor;
 use crate::types::libsplit_tensor;
@@ -348,8 +348,7 @@ impl<'a> Split<'a> {
     ) -> Result<ParsedCall<'a>, Error> {
         let call = ParsedCall::new(input, &Request { may_be_unknown, ..self.0 })?;
         if call.pieces.count() > MAX_OUTPUTS {
-            let (argument, actual) = (Argument::InputShape, usize_of(call.pieces.count()));
-            return Err(Error::TooManyOutputs { argument, expected: MAX_OUTPUTS, actual });
+            return Err(too_many_outputs(Argument::InputShape, call.pieces.count()));
         }
         Ok(call)
     }

@@ -166,10 +166,10 @@ unsafe fn pack_series(series: &BitRuns, kernels: &Kernels, out: &mut Writer, ran
 #[allow(clippy::similar_names)] // cut, cuts
 mod tests {
     use super::super::call::Call;
-    use super::super::guarded::Guarded;
     use super::super::level;
     use super::super::machine::{levels, Machine};
-    use super::super::testing::transfer;
+    use super::super::tests::transfer;
+    use super::super::tests::Guarded;
     use super::{pack_piece, Part, Transfer};
     use crate::dtype::DType;
     use proptest::collection::vec;

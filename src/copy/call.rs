@@ -205,7 +205,7 @@ mod tests {
     use super::super::execute_on;
     use super::super::machine::{levels, Machine};
     use super::super::parallel::{Executor, Streaming};
-    use super::super::testing::{parts, transfer};
+    use super::super::tests::{parts, transfer};
     use super::{is_streamed, Kernels, Transfer};
     use crate::dtype::DType;
     use crate::pieces::Pieces;
@@ -316,7 +316,7 @@ mod tests {
             targets.push(at);
             at = at.wrapping_add(usize::try_from(rows * length).unwrap());
         }
-        let (shape, pieces) = ([rows, columns], Pieces::Words(lengths));
+        let (shape, pieces) = ([rows, columns], Pieces::Int64(lengths));
         let parts = parts(&pieces, &targets);
         let packed = transfer(DType::Uint8, &shape, 1, source.as_ptr());
         let transfer = Transfer { strides, parts, bytes, ..packed };

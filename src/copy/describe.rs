@@ -28,7 +28,11 @@ pub(crate) fn cpu_string() -> &'static CStr {
 /// Writes the normal form, the method and what the others would cost, the level, and whether outputs are streamed. If
 /// pieces differ, the first stands for all. Addresses do not matter.
 pub(crate) fn describe(transfer: &Transfer<'_>, text: &mut Text<'_>) {
-    let machine = Machine::here();
+    describe_on(Machine::here(), transfer, text);
+}
+
+/// Does what [`describe`] does, for a machine that may differ from this one.
+pub(super) fn describe_on(machine: Machine, transfer: &Transfer<'_>, text: &mut Text<'_>) {
     if transfer.bytes == 0 {
         text.text("\nnothing to copy");
         return;

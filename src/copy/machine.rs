@@ -118,6 +118,15 @@ static MODEL: AtomicUsize = AtomicUsize::new(0);
 static CACHED: AtomicUsize = AtomicUsize::new(0);
 static SECOND: AtomicUsize = AtomicUsize::new(0);
 
+/// Returns how many powers of two thresholds are lowered by: none in the delivered library.
+fn shrunk() -> usize {
+    if cfg!(any(test, libsplit_test_switch)) {
+        MODEL.load(Relaxed) >> 8
+    } else {
+        0
+    }
+}
+
 impl Machine {
     fn of(cpu: &Cpu) -> (Self, usize) {
         let vendor = Vendor::named(&cpu.vendor);
@@ -156,7 +165,7 @@ impl Machine {
                     model: MODELS.get(number & 0xFF).unwrap_or(other),
                     cached_bytes: CACHED.load(Relaxed),
                     second_bytes: SECOND.load(Relaxed),
-                    shrunk: number >> 8,
+                    shrunk: shrunk(),
                 }
             }
             None => Self::find(),
@@ -211,7 +220,7 @@ impl Machine {
     /// Returns whether a copy of `bytes` bytes is small.
     #[inline]
     pub(super) fn is_small(bytes: usize) -> bool {
-        bytes <= SMALL_BYTES >> (MODEL.load(Relaxed) >> 8)
+        bytes <= SMALL_BYTES >> shrunk()
     }
 
     /// Makes this the machine of all copies from now on.

@@ -25,6 +25,7 @@
 //! | `kernels.rs`, `level.rs` | the table of kernels, and the table of each level |
 //! | `cpu.rs`, `machine.rs`, `machine_constants.rs` | what the CPU has, and what was measured |
 //! | `switch.rs` | pretends to be on another machine, for tests |
+//! | `tests/` | what several files' tests need, and a violation of each assertion |
 //!
 //! Each layer has verbs of its own, so that names tell where one is:
 //!
@@ -75,8 +76,6 @@ mod cpu;
 mod deliver;
 mod describe;
 mod groups;
-#[cfg(all(test, unix))]
-mod guarded;
 mod joined;
 mod kernels;
 mod level;
@@ -100,18 +99,16 @@ mod stream;
 #[cfg(libsplit_test_switch)]
 mod switch;
 #[cfg(test)]
-pub(crate) mod testing;
+mod tests;
 mod tile;
 mod vector;
-#[cfg(test)]
-mod violations;
 
 pub(crate) use describe::{cpu_string, describe};
-#[cfg(all(test, unix))]
-pub(crate) use guarded::Guarded;
 #[cfg(feature = "tune")]
 pub use machine::tune;
 pub use parallel::{Executor, Streaming};
+#[cfg(all(test, unix))]
+pub(crate) use tests::Guarded;
 
 use crate::error::Error;
 use crate::parts::{Parts, Transfer};

@@ -232,9 +232,9 @@ unsafe fn in_two<V: Vector, const A: usize, const B: usize>(source: *const u8, t
 
 #[cfg(all(test, unix))]
 mod tests {
-    use super::super::guarded::Guarded;
     use super::super::level::kernels_of;
     use super::super::machine::levels;
+    use super::super::tests::Guarded;
     use super::{Axis, Runs};
 
     const MEMORY_BYTES: usize = 128 << 10;

@@ -113,9 +113,9 @@ unsafe fn stream_segment<V: Vector, const INTERLEAVED: bool>(
 
 #[cfg(all(test, unix))]
 mod tests {
-    use super::super::guarded::Guarded;
     use super::super::level::kernels_of;
     use super::super::machine::levels;
+    use super::super::tests::Guarded;
     use super::{Runs, LINE_BYTES};
 
     const MEMORY_BYTES: usize = 64 << 10;

@@ -5,7 +5,7 @@
 
 use super::parse;
 use crate::call::ParsedCall;
-use crate::descriptor::{arrays, checked, checked_field, is_unwanted};
+use crate::descriptor::{arrays, checked, is_unwanted};
 use crate::error::{number, Error};
 use crate::geometry::{Geometry, Place};
 use crate::overlap;
@@ -24,7 +24,7 @@ pub unsafe fn count(
     // SAFETY: promise 1.
     unsafe {
         let call = parse::call(input, params, None, true, null())?;
-        checked(count, Argument::Count)?;
+        checked(count, Argument::Count, Field::Itself)?;
         let pieces = usize::try_from(call.pieces.count());
         let too_many = Error::TooManyElements { argument: Argument::Input };
         count.write(pieces.map_err(|_| too_many)?);
@@ -124,8 +124,7 @@ unsafe fn fill(
                 at = at.wrapping_sub(1);
                 shape.add(at).write(if is_split { len } else { own });
                 if !strides.is_null() {
-                    let stride =
-                        own_strides.and_then(|strides| strides.get(axis)).unwrap_or(&packed);
+                    let stride = own_strides.and_then(|own| own.get(axis)).unwrap_or(&packed);
                     strides.add(at).write(*stride);
                 }
             }
@@ -231,9 +230,9 @@ fn check_arrays(
         }
         let argument = Argument::Output(output);
         if rank > 0 {
-            checked_field(tensor.shape, argument, Field::Shape)?;
+            checked(tensor.shape, argument, Field::Shape)?;
             if !tensor.strides.is_null() {
-                checked_field(tensor.strides, argument, Field::Strides)?;
+                checked(tensor.strides, argument, Field::Strides)?;
             }
         }
         if tensor.strides.is_null() && !is_packed(call, output, views) {

@@ -17,7 +17,7 @@ use crate::types::{
     libsplit_dtype, libsplit_error, libsplit_executor, libsplit_params, libsplit_tensor,
     LIBSPLIT_FLAG_CLAMP_UNEVEN,
 };
-use crate::words::Argument;
+use crate::words::{Argument, Field};
 use core::mem::{offset_of, MaybeUninit};
 use core::slice;
 
@@ -39,7 +39,7 @@ pub(super) unsafe fn call<'a>(
         let (stated, params_bytes) = versioned(params, Argument::Params, FIRST_PARAMS)?;
         let operator = Operator::governing(stated.op, stated.opset)?;
         check_flags(Argument::Params, stated.flags, LIBSPLIT_FLAG_CLAMP_UNEVEN)?;
-        let descriptor = &*checked(input, Argument::Input)?;
+        let descriptor = &*checked(input, Argument::Input, Field::Itself)?;
         let input = tensor_of(descriptor, !may_be_unknown, Argument::Input)?;
         let mut reads = Reads {
             request: Area {
@@ -62,7 +62,7 @@ pub(super) unsafe fn call<'a>(
         };
         let geometry = Geometry::new(&request, &input)?;
         if !stated.split.is_null() {
-            let split = &*checked(stated.split, Argument::Lengths)?;
+            let split = &*checked(stated.split, Argument::Lengths, Field::Itself)?;
             let (lengths, span) = plain_lengths(split).map_or_else(|| lengths_of(split), Ok)?;
             request.lengths = Some(lengths);
             reads.split = Some(split);
@@ -159,7 +159,7 @@ pub(super) unsafe fn versioned<T: Copy>(
     argument: Argument,
     first_version: usize,
 ) -> Result<(T, usize), Error> {
-    checked(pointer, argument)?;
+    checked(pointer, argument, Field::Itself)?;
     // SAFETY: the size comes first in every such structure, which is as long as that says.
     let stated = unsafe { pointer.cast::<usize>().read() };
     if stated == size_of::<T>() {
@@ -197,7 +197,7 @@ pub(super) unsafe fn descriptors<'a>(
     if len == 0 {
         return Ok(&[]);
     }
-    checked(outputs, Argument::Outputs)?;
+    checked(outputs, Argument::Outputs, Field::Itself)?;
     let most = isize::MAX.unsigned_abs() / size_of::<libsplit_tensor>();
     if len > most {
         let (argument, expected) = (Argument::Given, number(most));

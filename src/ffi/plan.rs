@@ -9,12 +9,12 @@ use crate::copy::Executor;
 use crate::descriptor::checked;
 use crate::error::Error;
 use crate::plan::{self, Planned};
-use crate::reads::Reads;
+use crate::reads::{Area, Reads};
 use crate::span::Span;
 use crate::types::{
     libsplit_error, libsplit_executor, libsplit_params, libsplit_plan, libsplit_tensor,
 };
-use crate::words::Argument;
+use crate::words::{Argument, Field};
 
 /// [`super::libsplit_plan_init`].
 pub unsafe fn plan_init(
@@ -46,15 +46,10 @@ pub unsafe fn plan_copy(
 ) -> Result<(), Error> {
     // SAFETY: promises 1, 3 and 5.
     unsafe {
-        let mut executor_span = Span::NOWHERE;
-        let pool = Pool::parse(executor, &mut executor_span)?;
         let planned = Planned::for_outputs(plan, num_outputs)?;
-        let reads = Reads {
-            request: planned.area(),
-            error: span_of_error(error),
-            executor: executor_span,
-            ..Reads::NOTHING
-        };
+        let error = span_of_error(error);
+        let mut reads = Reads { request: planned.area(), error, ..Reads::NOTHING };
+        let pool = Pool::parse(executor, &mut reads.executor)?;
         planned.copy(input, outputs, pool.as_ref().map(|pool| pool as &dyn Executor), &reads)
     }
 }
@@ -73,15 +68,14 @@ pub unsafe fn plan_view(
         if num_outputs == 0 {
             return Ok(());
         }
-        checked(outputs.cast_const(), Argument::Outputs)?;
+        checked(outputs.cast_const(), Argument::Outputs, Field::Itself)?;
         planned.input(input)?;
-        let argument = Argument::Outputs;
         let written = Span::of_array(outputs.cast_const(), num_outputs);
-        if planned.area().span.intersects(written) {
-            return Err(Error::ArrayOverlap { argument, other: Argument::Plan });
-        }
-        if span_of_error(error).intersects(written) {
-            return Err(Error::ArrayOverlap { argument, other: Argument::Error });
+        let error = Area { argument: Argument::Error, span: span_of_error(error) };
+        for Area { argument: other, span } in [planned.area(), error] {
+            if span.intersects(written) {
+                return Err(Error::ArrayOverlap { argument: Argument::Outputs, other });
+            }
         }
         for (index, ahead) in planned.pieces_ahead().enumerate() {
             if let Some(ahead) = ahead {

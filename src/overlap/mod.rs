@@ -43,6 +43,7 @@ mod spans;
 mod tests;
 
 use crate::span::Span;
+use crate::words::Argument;
 use boxes::Boxes;
 use core::ops::{ControlFlow, Range};
 use lattice::{meet, Lattice, SET_UP};
@@ -75,8 +76,15 @@ pub(crate) trait Tensors: Spans {
     fn lattice(&self, index: usize) -> Lattice;
 }
 
-/// Two outputs that meet or could not be shown apart, the higher number first, and whether they certainly meet.
-pub(crate) type Clash = (usize, usize, bool);
+/// An output that meets something or could not be shown apart from it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Clash {
+    pub output: usize,
+    /// The input, or an output with a lower number.
+    pub other: Argument,
+    /// Whether they certainly meet.
+    pub is_sure: bool,
+}
 
 /// Returns two outputs that have a byte in common, if any do, or that could not be shown apart within the budget. They
 /// may be strided.
@@ -88,7 +96,7 @@ pub(crate) fn clash(tensors: &dyn Tensors, budget: &mut usize) -> Option<Clash> 
     while !starts.is_empty() {
         if let Some(boxes) = Boxes::new(tensors, &starts) {
             if let Some((output, other)) = first_meeting(&boxes) {
-                return Some((output, other, true));
+                return Some(Clash { output, other: Argument::Output(other), is_sure: true });
             }
             (starts, crowd) = (starts.end..usize::MAX, None);
         } else if crowd.is_some() {
@@ -117,8 +125,8 @@ fn sweep(
     let mut open = [(0, 0); MOST_OPEN];
     let mut hull = Span::default();
     let mut is_crowded = false;
-    let mut pair = (tensors.len() - 1, 0);
-    let mut is_sure = false;
+    let (output, other) = (tensors.len() - 1, Argument::Output(0));
+    let mut clash = Clash { output, other, is_sure: false };
     let flow = in_order(tensors, starts, &mut |index, span| {
         if span.start >= hull.end {
             if is_crowded {
@@ -133,9 +141,10 @@ fn sweep(
         let lattice = tensors.lattice(index);
         for (_, other) in open.iter().filter(|(end, _)| *end > span.start) {
             let answer = meet(&lattice, &tensors.lattice(*other), budget);
-            pair = (index, *other);
+            let (low, high) = (index.min(*other), index.max(*other));
+            clash =
+                Clash { output: high, other: Argument::Output(low), is_sure: answer == Some(true) };
             if answer != Some(false) {
-                is_sure = answer.is_some();
                 return ControlFlow::Break(());
             }
         }
@@ -148,7 +157,6 @@ fn sweep(
     if flow.is_continue() && !is_crowded {
         return None;
     }
-    let clash = (pair.0.max(pair.1), pair.0.min(pair.1), is_sure);
     // Whoever looks at a crowd looks at all outputs.
     let cost = tensors.len().saturating_mul(SET_UP);
     let left = if is_crowded { budget.checked_sub(cost) } else { None };

@@ -1,7 +1,7 @@
 //! Whether the outputs of a copy are apart from each other and from everything that is read.
 
 use super::lattice::{meet, Lattice, BUDGET};
-use super::{clash, first_crossing, first_meeting, Numbered, Spans, Tensors, Trail};
+use super::{clash, first_crossing, first_meeting, Clash, Numbered, Spans, Tensors, Trail};
 use crate::descriptor::array_span;
 use crate::error::Error;
 use crate::parts::Transfer;
@@ -43,16 +43,14 @@ fn check_bytes(
         found = first_over(outputs, input, &mut budget);
     }
     if found.is_none() && !trail.is_apart {
-        let clash = clash(outputs, &mut budget);
-        found = clash.map(|(output, other, is_sure)| (output, Argument::Output(other), is_sure));
+        found = clash(outputs, &mut budget);
     }
-    match found {
-        Some((output, other, true)) => return Err(Error::Overlap { output, other }),
-        Some((output, Argument::Input, false)) => {
-            return Err(Error::NotShownApartFromInput { output });
-        }
-        Some((output, other, false)) => return Err(Error::NotShownApart { output, other }),
-        None => {}
+    if let Some(Clash { output, other, is_sure }) = found {
+        return Err(match other {
+            _ if is_sure => Error::Overlap { output, other },
+            Argument::Input => Error::NotShownApartFromInput { output },
+            _ => Error::NotShownApart { output, other },
+        });
     }
     let array = Area { argument: Argument::Outputs, span: array };
     match reads.first_under(outputs, trail.hull, array) {
@@ -61,13 +59,9 @@ fn check_bytes(
     }
 }
 
-/// Returns the first output that overlaps elements of the input, or may do so, and whether it certainly does.
+/// Returns the first output that overlaps elements of the input, or may do so.
 #[inline(never)] // for its stack
-fn first_over(
-    outputs: &Outputs<'_>,
-    input: Span,
-    budget: &mut usize,
-) -> Option<(usize, Argument, bool)> {
+fn first_over(outputs: &Outputs<'_>, input: Span, budget: &mut usize) -> Option<Clash> {
     let is_near = |output: &usize| outputs.span(*output).intersects(input);
     let first = (0..outputs.len()).find(is_near)?;
     let geometry = outputs.transfer.geometry;
@@ -80,7 +74,8 @@ fn first_over(
     };
     (first..outputs.len()).filter(is_near).find_map(|output| {
         let answer = meet(&outputs.lattice(output), &lattice, budget);
-        (answer != Some(false)).then_some((output, Argument::Input, answer.is_some()))
+        let clash = Clash { output, other: Argument::Input, is_sure: answer.is_some() };
+        (answer != Some(false)).then_some(clash)
     })
 }
 
@@ -125,16 +120,14 @@ pub(crate) fn check_arrays_to_fill(
     }
     let span = |array: usize| array_span(outputs, array, rank);
     let spans = Numbered(outputs.len().saturating_mul(2), &span);
-    let overlap = |array: usize, other| {
-        let field = if array.is_multiple_of(2) { Field::Shape } else { Field::Strides };
-        Err(Error::UsedElsewhere { output: array / 2, field, other })
-    };
-    if let Some((array, other)) = reads.first_under(&spans, hull, descriptors) {
-        return overlap(array, other);
-    }
-    match first_meeting(&spans) {
+    let another =
+        || first_meeting(&spans).map(|(array, other)| (array, Argument::Output(other / 2)));
+    match reads.first_under(&spans, hull, descriptors).or_else(another) {
         None => Ok(()),
-        Some((array, other)) => overlap(array, Argument::Output(other / 2)),
+        Some((array, other)) => {
+            let field = if array.is_multiple_of(2) { Field::Shape } else { Field::Strides };
+            Err(Error::UsedElsewhere { output: array / 2, field, other })
+        }
     }
 }
 

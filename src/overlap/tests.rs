@@ -3,6 +3,7 @@
 use super::lattice::{meet, Lattice, BUDGET};
 use super::{clash, Clash, Spans, Tensors as _};
 use crate::span::Span;
+use crate::words::Argument;
 use proptest::prelude::*;
 use std::collections::HashSet;
 
@@ -36,6 +37,12 @@ impl super::Tensors for Tensors {
 
 fn found(tensors: &Tensors) -> Option<Clash> {
     clash(tensors, &mut BUDGET.clone())
+}
+
+/// Returns the numbers of the two outputs.
+fn outputs_of(clash: Clash) -> [usize; 2] {
+    let Argument::Output(other) = clash.other else { panic!("{:?}", clash.other) };
+    [clash.output, other]
 }
 
 fn accepted(tensors: &Tensors) -> bool {
@@ -159,7 +166,7 @@ proptest! {
         let size = [size.0, size.1, size.2];
         prop_assert!(accepted(&interleaved(&of, size)));
         of.extend(taken.into_iter().next().map(|one| (one, 1, 1)));
-        prop_assert!(of.is_empty() || found(&interleaved(&of, size)).is_some_and(|(.., is_sure)| is_sure));
+        prop_assert!(of.is_empty() || found(&interleaved(&of, size)).is_some_and(|clash| clash.is_sure));
     }
 }
 
@@ -235,9 +242,9 @@ proptest! {
         }
         match found(&tensors) {
             None => prop_assert!(apart(&tensors)),
-            Some((.., false)) => prop_assert!(tensors.0.len() > 64),
-            Some((output, other, true)) => {
-                let [one, other] = [output, other].map(|at| bytes(&tensors.0[at]));
+            Some(clash) if !clash.is_sure => prop_assert!(tensors.0.len() > 64),
+            Some(clash) => {
+                let [one, other] = outputs_of(clash).map(|at| bytes(&tensors.0[at]));
                 prop_assert!(!one.is_disjoint(&other));
             }
         }
@@ -275,7 +282,7 @@ proptest! {
         prop_assert!(apart(&tensors) && accepted(&tensors));
         if let Some(moved) = moved {
             tensors.0.push(tensors.0[moved.index(corners.len())].clone());
-            prop_assert!(found(&tensors).is_some_and(|(.., is_sure)| is_sure));
+            prop_assert!(found(&tensors).is_some_and(|clash| clash.is_sure));
         }
     }
 }
@@ -299,7 +306,7 @@ fn a_mosaic_of_planes() {
     let mut tensors = Tensors((0..400).map(|at| tile(at * 7 % 400)).collect());
     assert!(accepted(&tensors));
     tensors.0[123] = tile(77);
-    assert!(found(&tensors).is_some_and(|(.., is_sure)| is_sure));
+    assert!(found(&tensors).is_some_and(|clash| clash.is_sure));
 }
 
 /// Columns of several matrices: more of them than are compared pair by pair, and those of one matrix are no boxes of
@@ -325,9 +332,9 @@ fn columns_of_matrices_that_lie_apart() {
         let mut tensors = tensors.clone();
         tensors.0[moved].0 -= 1;
         let found = found(&tensors).unwrap();
-        let (output, other, is_sure) = found;
-        assert!(is_sure && output > other);
-        assert!(!apart(&Tensors([output, other].map(|at| tensors.0[at].clone()).into())));
+        let outputs = outputs_of(found);
+        assert!(found.is_sure && outputs[0] > outputs[1]);
+        assert!(!apart(&Tensors(outputs.map(|at| tensors.0[at].clone()).into())));
     }
 }
 
@@ -340,7 +347,7 @@ fn columns_and_a_long_output_elsewhere() {
         tensors.0.insert(33, (4096 + at, vec![4_000], vec![1]));
         let found = found(&tensors);
         assert_eq!(found.is_none(), is_apart);
-        assert!(found.is_none_or(|(.., is_sure)| is_sure));
+        assert!(found.is_none_or(|clash| clash.is_sure));
     }
 }
 
@@ -372,9 +379,9 @@ fn one_budget_for_all_pairs() {
         assert!(clash(&outputs, &mut budget).is_none());
         let found = clash(&other, &mut budget);
         assert_eq!(found.is_none(), lasts);
-        assert!(found.is_none_or(|(.., is_sure)| !is_sure));
+        assert!(found.is_none_or(|clash| !clash.is_sure));
     }
-    assert!(clash(&outputs, &mut (one - 1)).is_some_and(|(.., is_sure)| !is_sure));
+    assert!(clash(&outputs, &mut (one - 1)).is_some_and(|clash| !clash.is_sure));
 }
 
 /// Many outputs in each other's gaps that are no boxes of one tensor: none is said to meet another.
@@ -386,7 +393,7 @@ fn too_many_over_one_address() {
         tensors.0[3] = column(400, 100);
         let found = found(&tensors);
         assert_eq!(found.is_none(), count == 60);
-        assert!(found.is_none_or(|(.., is_sure)| !is_sure));
+        assert!(found.is_none_or(|clash| !clash.is_sure));
     }
 }
 
@@ -429,7 +436,7 @@ fn axes_that_are_too_many() {
     let tensor = |address| (address, vec![2; strides.len()], strides.clone());
     for apart in [2, 6, 8] {
         let found = found(&Tensors(vec![tensor(4096), tensor(4096 + apart)]));
-        assert!(!found.unwrap().2);
+        assert!(!found.unwrap().is_sure);
     }
 }
 

@@ -13,7 +13,7 @@ use crate::shape::usize_of;
 use crate::span::Span;
 use crate::tensor::Reach;
 use crate::types::{libsplit_plan, libsplit_tensor};
-use crate::words::Argument;
+use crate::words::{Argument, Field};
 use core::ptr::null_mut;
 
 /// Makes a plan of a call. Without descriptors of outputs, all outputs are wanted and packed.
@@ -28,7 +28,8 @@ pub(crate) unsafe fn make(
     num_outputs: usize,
 ) -> Result<(), Error> {
     let ParsedCall { geometry, input, pieces, reads } = call;
-    let memory = checked(plan.cast::<u64>(), Argument::Plan)?.cast_mut().cast::<u8>();
+    let first = checked(plan.cast::<u64>(), Argument::Plan, Field::Itself)?;
+    let memory = first.cast_mut().cast::<u8>();
     let sections = sections_within(plan_size, geometry.shape.len(), num_outputs)?;
     input.check_bit_offset(Argument::Input)?;
     let mut reach = Reach::default();
@@ -119,20 +120,14 @@ struct Wanted<'a> {
 }
 
 impl Wanted<'_> {
-    fn descriptor(&self, index: usize) -> Option<&libsplit_tensor> {
-        self.descriptors?.get(index)
-    }
-
     /// Checks the output of a piece. Returns `None` if it is not wanted.
     unsafe fn check(&self, piece: Piece) -> Result<Option<Checked>, Error> {
-        if self.descriptors.is_none() {
+        let Some(descriptors) = self.descriptors else {
             return Ok(Some(Checked::packed(self.geometry.output_bytes(piece.len))));
-        }
-        match self.descriptor(piece.index) {
-            // SAFETY: promises 1 and 2.
-            Some(output) => unsafe { check_output(self.geometry, piece, output) },
-            None => Ok(None),
-        }
+        };
+        let Some(output) = descriptors.get(piece.index) else { return Ok(None) };
+        // SAFETY: promises 1 and 2.
+        unsafe { check_output(self.geometry, piece, output) }
     }
 
     /// Writes the strides of the output of a piece.
@@ -140,7 +135,8 @@ impl Wanted<'_> {
     /// # Safety
     /// `strides` must have an entry for each axis, and the output must have been checked.
     unsafe fn write_strides(&self, piece: Piece, strides: *mut i64) {
-        let own = self.descriptor(piece.index).map_or(null_mut(), |output| output.strides);
+        let descriptor = self.descriptors.and_then(|descriptors| descriptors.get(piece.index));
+        let own = descriptor.map_or(null_mut(), |output| output.strides);
         let mut packed = 1i64;
         for (axis, extent) in self.geometry.output_shape(piece.len).enumerate().rev() {
             // SAFETY: the caller's promise; strides that are not NULL have an entry for each axis.

@@ -4,7 +4,7 @@
 //! | array | entries | what |
 //! |---|---|---|
 //! | shape, strides | rank each | the input's |
-//! | lengths | one an output | of pieces, as [`Pieces::Words`] has them |
+//! | lengths | one an output | of pieces, as [`Pieces::Int64`] has them |
 //! | records | one an output | where the piece lies in the input, and what its output reaches over |
 //! | output strides | rank an output | of outputs that are not packed |
 //!

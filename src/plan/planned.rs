@@ -30,7 +30,7 @@ struct PlannedSplit<'a> {
 
 impl<'a> Planned<'a> {
     unsafe fn read(plan: *const libsplit_plan) -> Result<Self, Error> {
-        let first = checked(plan.cast::<u64>(), Argument::Plan)?;
+        let first = checked(plan.cast::<u64>(), Argument::Plan, Field::Itself)?;
         // SAFETY: promises 1 and 3: 8 bytes are there, and if they are right, all others.
         unsafe {
             if *first != MAGIC {
@@ -50,9 +50,8 @@ impl<'a> Planned<'a> {
     ) -> Result<Self, Error> {
         // SAFETY: promises 1 and 3.
         let planned = unsafe { Self::read(plan) }?;
-        let expected = planned.head.num_outputs;
-        if expected != num_outputs {
-            let expected = number(expected);
+        let expected = number(planned.head.num_outputs);
+        if expected != number(num_outputs) {
             return Err(Error::PlanOutputs { expected, actual: num_outputs });
         }
         Ok(planned)
@@ -85,7 +84,7 @@ impl<'a> Planned<'a> {
         let &Head { geometry, rank, sections, num_outputs, .. } = self.head;
         PlannedSplit {
             geometry: Geometry { shape: self.array(sections.shape, rank), ..geometry },
-            pieces: Pieces::Words(self.array(sections.lengths, num_outputs)),
+            pieces: Pieces::Int64(self.array(sections.lengths, num_outputs)),
         }
     }
 
@@ -144,7 +143,7 @@ impl<'a> Planned<'a> {
         if self.head.bytes == 0 {
             return Ok(());
         }
-        checked(outputs, Argument::Outputs)?;
+        checked(outputs, Argument::Outputs, Field::Itself)?;
         let source = self.input(input)?;
         let mut trail = Trail::EMPTY;
         for (index, record) in self.records().iter().enumerate() {
@@ -211,11 +210,8 @@ fn describe_call(transfer: &Transfer<'_>, text: &mut Text<'_>) {
     if count > 0 && lengths().all(|len| len == longest) {
         text.text(" of ").number(longest);
     } else if count > 0 {
-        text.text(" of ").list(lengths().take(MOST_LENGTHS)).text(if count > MOST_LENGTHS {
-            " and so on"
-        } else {
-            ""
-        });
+        let rest = if count > MOST_LENGTHS { " and so on" } else { "" };
+        text.text(" of ").list(lengths().take(MOST_LENGTHS)).text(rest);
     }
     if !geometry.keeps_axis {
         text.text(" without the axis");

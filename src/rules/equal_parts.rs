@@ -1,6 +1,6 @@
 //! Equal parts: ONNX Split without lengths, and OpenVINO Split. [`EqualParts`] says how many they are.
 
-use super::{div_ceil, Request, MAX_OUTPUTS};
+use super::{div_ceil, too_many_outputs, Request, MAX_OUTPUTS};
 use crate::error::{number, Error};
 use crate::operator::EqualParts;
 use crate::pieces::Pieces;
@@ -30,12 +30,9 @@ pub(super) fn pieces<'a>(
             return Err(Error::NumOutputsNegative { expected: 1, actual });
         }
     };
-    let (argument, actual) = match request.outputs {
-        Some(outputs) if request.num_outputs == 0 => (Argument::Given, outputs),
-        Some(_) | None => (Argument::Parts, usize::try_from(count).unwrap_or(usize::MAX)),
-    };
+    let argument = if request.num_outputs == 0 { Argument::Given } else { Argument::Parts };
     if count > MAX_OUTPUTS {
-        return Err(Error::TooManyOutputs { argument, expected: MAX_OUTPUTS, actual });
+        return Err(too_many_outputs(argument, count));
     }
     request.check_count(count)?;
     if extent == DIM_UNKNOWN {

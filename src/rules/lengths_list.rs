@@ -1,6 +1,6 @@
 //! A list of lengths, one for each piece, which must add up to the extent of the axis.
 
-use super::{Request, MAX_OUTPUTS};
+use super::{too_many_outputs, Request, MAX_OUTPUTS};
 use crate::dtype::DType;
 use crate::error::Error;
 use crate::lengths::Lengths;
@@ -21,19 +21,17 @@ pub(super) fn pieces<'a>(
         return Err(Error::LengthsScalar { operator, expected: 1, actual: 0 });
     };
     if count > MAX_OUTPUTS {
-        let (argument, expected) = (Argument::Lengths, MAX_OUTPUTS);
-        let actual = usize::try_from(count).unwrap_or(usize::MAX);
-        return Err(Error::TooManyOutputs { argument, expected, actual });
+        return Err(too_many_outputs(Argument::Lengths, count));
     }
     request.check_count(count)?;
     if !lengths.is_known() {
         return request.unknown(count);
     }
-    let words = lengths.words();
-    let total = match words {
-        Some(words) => match plain_sum(words) {
+    let int64s = lengths.int64s();
+    let total = match int64s {
+        Some(int64s) => match plain_sum(int64s) {
             Some(sum) => Total { sum: Some(sum), has_rest: false },
-            None => add_up(words.iter().copied().map(Some), lengths.dtype, takes_rest)?,
+            None => add_up(int64s.iter().copied().map(Some), lengths.dtype, takes_rest)?,
         },
         // If all entries are the same one, two are enough to know them, however many there claim to be.
         None if lengths.bit_stride == 0 && count > 2 => {
@@ -43,8 +41,8 @@ pub(super) fn pieces<'a>(
         None => add_up((0..count).map(|at| lengths.value(at)), lengths.dtype, takes_rest)?,
     };
     let rest = total.rest_of(extent)?;
-    Ok(match words {
-        Some(words) if !total.has_rest => Pieces::Words(words),
+    Ok(match int64s {
+        Some(int64s) if !total.has_rest => Pieces::Int64(int64s),
         _ => Pieces::Listed { lengths: *lengths, rest },
     })
 }
@@ -77,8 +75,8 @@ impl Total {
 }
 
 /// Returns the sum of the entries if none of them is below 0, and the sum not above `i64::MAX`.
-fn plain_sum(words: &[i64]) -> Option<i64> {
-    let (sum, signs) = words.iter().fold((0i64, 0), |(sum, signs), length| {
+fn plain_sum(int64s: &[i64]) -> Option<i64> {
+    let (sum, signs) = int64s.iter().fold((0i64, 0), |(sum, signs), length| {
         let sum = sum.wrapping_add(*length);
         // A sum that is too large has been negative.
         (sum, signs | length | sum)

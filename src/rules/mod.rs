@@ -14,6 +14,7 @@ use crate::operator::EqualParts::{AsManyAsOutputs, Exact, LastSmaller};
 use crate::operator::{Operator, Rules};
 use crate::pieces::Pieces;
 use crate::shape::DIM_UNKNOWN;
+use crate::words::Argument;
 
 /// What the caller asks of an operator, apart from the input.
 #[derive(Debug, Clone, Copy)]
@@ -35,6 +36,13 @@ pub(crate) struct Request<'a> {
 /// The most outputs that a node may have in ONNX. It is also the most that a list of lengths or OpenVINO's `num_splits`
 /// may ask for, but there may be more pieces of a given length.
 pub(crate) const MAX_OUTPUTS: i64 = i32::MAX as i64;
+
+/// Returns the error of a number of outputs above [`MAX_OUTPUTS`].
+#[cold]
+pub(crate) fn too_many_outputs(argument: Argument, count: i64) -> Error {
+    let actual = usize::try_from(count).unwrap_or(usize::MAX);
+    Error::TooManyOutputs { argument, expected: MAX_OUTPUTS, actual }
+}
 
 impl<'a> Request<'a> {
     /// Makes the pieces of an axis. Checks the lengths, or the number of parts.

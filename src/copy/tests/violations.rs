@@ -1,18 +1,21 @@
-//! For tests: each assertion of the engine fails if what it says is violated.
+//! Each assertion of the engine fails if what it says is violated.
 
-use super::call::{deliver_block, Call};
-use super::kernels::Kernels;
-use super::level::kernels_of;
-use super::machine::{levels, Machine};
-use super::nest::{Axis, Nest};
-use super::parallel::Executor;
-use super::program::{Group, Pattern, ProgramSlot};
-use super::rounds;
-use super::runs::Runs;
-use super::stage::Stages;
-use super::testing::transfer;
-use super::tile::{Block, MAX_COLUMNS};
-use super::{ahead::Ahead, groups::Groups, groups::Stretch};
+use super::super::ahead::Ahead;
+use super::super::call::{deliver_block, Call};
+use super::super::groups::{Groups, Stretch};
+use super::super::kernels::Kernels;
+use super::super::level::kernels_of;
+use super::super::machine::{levels, Machine};
+use super::super::nest::{Axis, Nest};
+use super::super::parallel::Executor;
+use super::super::program::{Group, Pattern, ProgramSlot};
+use super::super::rounds;
+use super::super::runs::Runs;
+use super::super::stage::Stages;
+use super::super::stream::stream_runs;
+use super::super::tile::{Block, MAX_COLUMNS};
+use super::super::vector::copy_short;
+use super::transfer;
 use crate::dtype::DType;
 use crate::parts::{Part, Transfer};
 use std::panic::{catch_unwind, AssertUnwindSafe};
@@ -45,17 +48,17 @@ fn runs() {
     unsafe {
         fails("more than two lines", || {
             let (source, target) = (input.as_ptr(), output.as_mut_ptr());
-            super::vector::copy_short::<u128>(source, target, 200);
+            copy_short::<u128>(source, target, 200);
         });
         fails("which may lie within a line", || {
             let target = output.as_mut_ptr().wrapping_add(output.as_ptr().align_offset(64) + 1);
-            super::stream::stream_runs::<u128>(&Runs { target, ..one }, null());
+            stream_runs::<u128>(&Runs { target, ..one }, null());
         });
         fails("only one step is streamed", || {
             let target = output.as_mut_ptr().wrapping_add(output.as_ptr().align_offset(64));
             let outer = Axis { extent: 2, from: 0, to: 0 };
             let runs = Runs { target, bytes: 64, outer, ..one };
-            super::stream::stream_runs::<u128>(&runs, null());
+            stream_runs::<u128>(&runs, null());
         });
     }
 }
@@ -197,7 +200,7 @@ fn transfers() {
 
 #[test]
 fn bits() {
-    use super::bit_runs::{BitRuns, Source, Writer};
+    use super::super::bit_runs::{BitRuns, Source, Writer};
     let memory = [0u8; 64];
     let mut output = [0u8; 64];
     let begin = output.as_mut_ptr();
