@@ -25,6 +25,8 @@ build() {
 }
 
 if [ "$seconds" = replay ]; then
+    # Few inputs are run, so compiling takes longer.
+    export CARGO_PROFILE_RELEASE_OPT_LEVEL=1 CARGO_PROFILE_RELEASE_DEBUG=false
     build "$out/replay"
     for target in $targets; do
         echo "==> fuzz: $target, its seeds and 20,000 inputs made from them"

@@ -196,3 +196,78 @@ impl Rows {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::machine::Machine;
+    use super::super::tests::transfer;
+    use super::{Call, Rows, Transfer};
+    use crate::dtype::DType;
+
+    const WIDTH: i64 = 3;
+
+    /// The distances of four axes of which each has a gap behind it, or none; the second may run backwards.
+    fn strides([_, b, c]: [i64; 3], gaps: [i64; 3], is_backwards: bool) -> [i64; 4] {
+        let row = WIDTH + gaps[2];
+        let middle = c * row + gaps[1];
+        let outermost = b * middle + gaps[0];
+        [outermost, if is_backwards { -middle } else { middle }, row, 1]
+    }
+
+    /// Where each row begins, in bytes from the first.
+    fn places([a, b, c]: [i64; 3], strides: [i64; 4]) -> Vec<isize> {
+        let index = (0..a).flat_map(|i| (0..b).flat_map(move |j| (0..c).map(move |k| [i, j, k])));
+        let place = |at: [i64; 3]| -> i64 {
+            at.iter().zip(strides).map(|(i, stride)| 2 * i * stride).sum()
+        };
+        index.map(|at| isize::try_from(place(at)).unwrap()).collect()
+    }
+
+    fn check(outer: [i64; 3], strides: [i64; 4]) {
+        let memory = [0u16; 1];
+        let shape = [outer[0], outer[1], outer[2], WIDTH];
+        let packed = transfer(DType::Uint16, &shape, 3, memory.as_ptr().cast());
+        let bytes = 2 * usize::try_from(shape.iter().product::<i64>()).unwrap();
+        let transfer = Transfer { strides: Some(&strides), bytes, ..packed };
+        let call = Call::new(Machine::of_words("").unwrap().0, &transfer, None);
+        let rows = Rows::of(&transfer, call).expect("rows");
+        let places = places(outer, strides);
+        let case = format!("{outer:?} of strides {strides:?}");
+        assert_eq!(rows.count, places.len(), "{case}");
+        for row in 0..rows.count {
+            let from = rows.from(row);
+            let place = from.source as isize - memory.as_ptr() as isize;
+            assert_eq!(place, places[row], "{case}, row {row}");
+            for next in 0..from.count {
+                let expected = places[row] + rows.row().from * next.cast_signed();
+                assert_eq!(places[row + next], expected, "{case}, row {row} and {next} more");
+            }
+            for count in 1..=rows.count - row {
+                let steps = rows.whole_steps(row, count);
+                if steps.extent == 1 {
+                    continue;
+                }
+                let of_step = rows.row().extent;
+                assert!(of_step * steps.extent <= count, "{case}, rows {row} and {count} more");
+                for next in 0..of_step * steps.extent {
+                    let (step, within) = (next / of_step, next % of_step);
+                    let ahead = steps.input_at(step) + rows.row().input_at(within);
+                    assert_eq!(places[row + next], places[row] + ahead, "{case}, row {row}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn rows_lie_where_their_indices_say() {
+        let extents = [[1, 1, 1], [1, 1, 5], [1, 4, 1], [3, 1, 1], [2, 3, 4], [3, 1, 4], [2, 4, 1]];
+        for outer in extents {
+            for gaps in 0..27 {
+                for is_backwards in [false, true] {
+                    let gap = |number: i64| [0, 1, 7][usize::try_from(gaps / number % 3).unwrap()];
+                    check(outer, strides(outer, [gap(1), gap(3), gap(9)], is_backwards));
+                }
+            }
+        }
+    }
+}
