@@ -10,8 +10,8 @@ list(FILTER functions EXCLUDE REGEX "^static inline ")
 list(TRANSFORM functions REPLACE ".*(libsplit_[a-z_]+)\\(.*" "\\1")
 list(FILTER functions INCLUDE REGEX "^libsplit_") # each semicolon has begun another item
 if(LIBSPLIT_TEST_SWITCH)
-    file(STRINGS src/copy/switch.rs switches REGEX "fn libsplit_test_")
-    list(TRANSFORM switches REPLACE ".*(libsplit_test_[a-z]+).*" "\\1")
+    file(STRINGS src/copy/tests/switch.rs switches REGEX "fn libsplit_test_")
+    list(TRANSFORM switches REPLACE ".*(libsplit_test_[a-z_]+).*" "\\1")
     list(APPEND functions ${switches})
 endif()
 

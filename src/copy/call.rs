@@ -203,8 +203,9 @@ fn bytes_read(transfer: &Transfer<'_>) -> usize {
 #[cfg(test)]
 mod tests {
     use super::super::execute_on;
-    use super::super::machine::{levels, Machine};
+    use super::super::machine::Machine;
     use super::super::parallel::{Executor, Streaming};
+    use super::super::tests::levels;
     use super::super::tests::{parts, transfer};
     use super::{is_streamed, Kernels, Transfer};
     use crate::dtype::DType;

@@ -19,28 +19,6 @@ pub(super) enum Level {
     Avx512,
 }
 
-#[cfg(any(test, libsplit_test_switch))]
-impl Level {
-    /// The levels of this architecture, the lowest first, with the words by which tests force them. A build may lack
-    /// some of them.
-    pub(super) const ALL: &[(&core::ffi::CStr, Self)] = &[
-        (c"portable", Self::Portable),
-        #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
-        (c"neon", Self::Neon),
-        #[cfg(target_arch = "x86_64")]
-        (c"avx2", Self::Avx2),
-        #[cfg(target_arch = "x86_64")]
-        (c"avx512", Self::Avx512),
-    ];
-
-    /// Returns the word by which tests force this level.
-    #[cfg(test)]
-    pub(super) fn word(self) -> &'static str {
-        let found = Self::ALL.iter().find(|(_, level)| *level == self);
-        found.map_or("?", |(name, _)| name.to_str().unwrap())
-    }
-}
-
 /// A kernel that transposes units of one size, and returns how many rows it has done.
 pub(super) type TransposeTiles = unsafe fn(&Block<'_>) -> usize;
 

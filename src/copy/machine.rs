@@ -6,8 +6,6 @@ use super::cpu::Cpu;
 use super::kernels::{Kernels, Level};
 use super::level::kernels_of;
 use super::machine_constants::{LEAST_STREAMED_CALL_BYTES, SMALL_BYTES};
-#[cfg(any(test, libsplit_test_switch))]
-use core::ffi::CStr;
 use core::ptr::from_ref;
 use core::sync::atomic::{
     AtomicPtr, AtomicUsize,
@@ -54,10 +52,6 @@ pub(super) static MODELS: [Model; 5] = [
     Model::new("other", Cpu::UNKNOWN.vendor, 0, Level::Portable, 4, 256),
 ];
 
-/// The names of the rows, separated by spaces.
-#[cfg(any(test, libsplit_test_switch))]
-pub(super) const MODEL_NAMES: &CStr = c"zen3 zen4 zen5 xeon other";
-
 /// Bytes of the third-level cache of a machine that does not say; and the most that is believed, because virtual
 /// machines report what their host has.
 const UNKNOWN_THIRD_BYTES: usize = 16 << 20;
@@ -69,21 +63,6 @@ fn believed(second: usize, third: usize) -> [usize; 2] {
     [if second == 0 { LEAST_STREAMED_CALL_BYTES / 2 } else { second }, third]
 }
 
-/// How many powers of two tests lower thresholds by.
-#[cfg(any(test, libsplit_test_switch))]
-const LOW_POWER: usize = 10;
-
-/// Why this machine cannot be another one. The numbers are statuses of `libsplit_test_force()`.
-#[cfg(any(test, libsplit_test_switch))]
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Refused {
-    /// This CPU lacks a level.
-    ByCpu = 1,
-    UnknownWord = 2,
-    /// This build lacks a level.
-    ByBuild = 3,
-}
-
 /// A machine: the kernels that it runs, and what was measured on it.
 #[derive(Clone, Copy)]
 pub(super) struct Machine {
@@ -93,7 +72,7 @@ pub(super) struct Machine {
     pub cached_bytes: usize,
     pub second_bytes: usize,
     /// How many powers of two thresholds are lowered by: none, unless tests ask for it.
-    shrunk: usize,
+    pub shrunk: usize,
 }
 
 // What has been found about this machine. The kernels are stored last and loaded first, so whoever finds kernels finds
@@ -114,7 +93,8 @@ fn shrunk() -> usize {
 }
 
 impl Machine {
-    fn of(cpu: &Cpu) -> Self {
+    /// Returns the machine that has this CPU.
+    pub(super) fn of(cpu: &Cpu) -> Self {
         let [rows @ .., other] = &MODELS;
         let is = |model: &&Model| {
             model.vendor == cpu.vendor && model.family == cpu.family && model.level == cpu.level
@@ -123,7 +103,7 @@ impl Machine {
     }
 
     /// Returns the machine that has this CPU and a model's row.
-    fn with(cpu: &Cpu, model: &'static Model) -> Self {
+    pub(super) fn with(cpu: &Cpu, model: &'static Model) -> Self {
         let [second, third] = believed(cpu.second, cpu.third);
         let cached = (third / 8 * model.third_eighths).min(second / 8 * model.second_eighths);
         Self {
@@ -166,34 +146,6 @@ impl Machine {
         machine
     }
 
-    /// Returns a machine like this one, but with a level's kernels, a model's row, or thresholds so low that small
-    /// copies take the ways of large ones.
-    #[cfg(any(test, libsplit_test_switch))]
-    pub(super) fn of_words(words: &str) -> Result<Self, Refused> {
-        let cpu = Cpu::this();
-        let mut machine = Self::of(&cpu);
-        for word in words.split(' ').filter(|word| !word.is_empty()) {
-            let is_level = |(name, _): &&(&CStr, Level)| name.to_bytes() == word.as_bytes();
-            if let Some(&(_, level)) = Level::ALL.iter().find(is_level) {
-                if kernels_of(level).level != level {
-                    return Err(Refused::ByBuild);
-                }
-                if level > cpu.level {
-                    return Err(Refused::ByCpu);
-                }
-                machine.kernels = kernels_of(level);
-            } else if let Some(model) = MODELS.iter().find(|model| model.name == word) {
-                let Self { kernels, shrunk, .. } = machine;
-                machine = Self { kernels, shrunk, ..Self::with(&cpu, model) };
-            } else if word == "low" {
-                machine.shrunk = LOW_POWER;
-            } else {
-                return Err(Refused::UnknownWord);
-            }
-        }
-        Ok(machine)
-    }
-
     /// Returns whether a copy of `bytes` bytes is small.
     #[inline]
     pub(super) fn is_small(bytes: usize) -> bool {
@@ -219,13 +171,6 @@ impl Machine {
     pub(super) fn threshold(&self, number: usize) -> usize {
         number >> self.shrunk
     }
-}
-
-/// Returns the levels that this CPU and this build have.
-#[cfg(test)]
-pub(super) fn levels() -> Vec<Level> {
-    let is_here = |level: &Level| *level <= Cpu::this().level && kernels_of(*level).level == *level;
-    Level::ALL.iter().map(|(_, level)| *level).filter(is_here).collect()
 }
 
 /// What `make tune` needs from the engine.
@@ -257,7 +202,8 @@ pub mod tune {
 /// CPUs whose owners have published their CPUID words, and the CPU that the tests run on.
 #[cfg(all(test, target_arch = "x86_64"))]
 mod tests {
-    use super::{kernels_of, Cpu, Level, Machine, Refused, MODELS};
+    use super::super::tests::{Refused, MODEL_NAMES};
+    use super::{kernels_of, Cpu, Level, Machine, MODELS};
 
     const KIB: usize = 1 << 10;
     const MIB: usize = 1 << 20;
@@ -338,7 +284,7 @@ mod tests {
     #[test]
     fn names_are_those_of_the_table() {
         let names: Vec<_> = MODELS.iter().map(|model| model.name).collect();
-        assert_eq!(super::MODEL_NAMES.to_str().unwrap(), names.join(" "));
+        assert_eq!(MODEL_NAMES.to_str().unwrap(), names.join(" "));
         assert!(names.iter().all(|name| Machine::of_words(name).is_ok()));
         assert_eq!(Machine::of_words("zen").err(), Some(Refused::UnknownWord));
     }

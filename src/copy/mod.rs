@@ -23,7 +23,7 @@
 //! | `vector.rs`, `neon.rs`, `avx2.rs`, `avx512.rs` | what kernels are written in, for each level of CPU features |
 //! | `kernels.rs`, `level.rs` | the table of kernels, and the table of each level |
 //! | `cpu.rs`, `machine.rs`, `machine_constants.rs` | what the CPU has, and what was measured |
-//! | `switch.rs` | pretends to be on another machine, for tests |
+//! | `tests/` | for tests: pretends to be on another machine, and checks the engine's choices and assertions |
 //! | `tests/` | what several files' tests need, and a violation of each assertion |
 //!
 //! Each layer has verbs of its own, so that names tell where one is:
@@ -96,10 +96,8 @@ mod shuffle;
 mod small;
 mod stage;
 mod stream;
-#[cfg(libsplit_test_switch)]
-mod switch;
-#[cfg(test)]
-mod tests;
+#[cfg(any(test, libsplit_test_switch))]
+pub(crate) mod tests;
 mod tile;
 mod vector;
 

@@ -309,25 +309,29 @@ impl ProgramSlot {
 }
 
 #[cfg(test)]
-#[allow(clippy::cast_possible_wrap)] // of small numbers
-impl Program {
-    /// Returns the bytes that the registers of a turn have beyond its groups.
-    pub(super) fn unfilled_bytes(&self) -> usize {
-        self.turn.registers * self.register.bytes - self.turn_bytes()
-    }
+mod tests {
+    use super::{Pattern, Program};
 
-    /// Checks that no window begins before the first byte of a turn's groups.
-    pub(super) fn check_windows(&self) {
-        let Pattern { group, apart, .. } = self.pattern;
-        let units = (0..self.turn.groups)
-            .flat_map(|g| (0..group.units).map(move |u| (g as isize, u as isize)));
-        let begins = units.map(|(g, u)| g * group.from + u * group.apart);
-        let first = begins.min().unwrap() + apart.min(0) * (self.together as isize - 1);
-        for set in self.sets() {
-            for window in self.windows.iter().skip(set.first_window).take(set.windows) {
-                // SAFETY: the windows of sets have been written.
-                let window = unsafe { window.assume_init_ref() };
-                assert!(window.iter().all(|at| *at >= first), "{window:?} {first} {group:?}");
+    #[allow(clippy::cast_possible_wrap)] // of small numbers
+    impl Program {
+        /// Returns the bytes that the registers of a turn have beyond its groups.
+        pub(in super::super) fn unfilled_bytes(&self) -> usize {
+            self.turn.registers * self.register.bytes - self.turn_bytes()
+        }
+
+        /// Checks that no window begins before the first byte of a turn's groups.
+        pub(in super::super) fn check_windows(&self) {
+            let Pattern { group, apart, .. } = self.pattern;
+            let units = (0..self.turn.groups)
+                .flat_map(|g| (0..group.units).map(move |u| (g as isize, u as isize)));
+            let begins = units.map(|(g, u)| g * group.from + u * group.apart);
+            let first = begins.min().unwrap() + apart.min(0) * (self.together as isize - 1);
+            for set in self.sets() {
+                for window in self.windows.iter().skip(set.first_window).take(set.windows) {
+                    // SAFETY: the windows of sets have been written.
+                    let window = unsafe { window.assume_init_ref() };
+                    assert!(window.iter().all(|at| *at >= first), "{window:?} {first} {group:?}");
+                }
             }
         }
     }

@@ -233,7 +233,7 @@ unsafe fn in_two<V: Vector, const A: usize, const B: usize>(source: *const u8, t
 #[cfg(all(test, unix))]
 mod tests {
     use super::super::level::kernels_of;
-    use super::super::machine::levels;
+    use super::super::tests::levels;
     use super::super::tests::Guarded;
     use super::{Axis, Runs};
 

@@ -160,9 +160,9 @@ mod tests {
     use super::super::ahead::Ahead;
     use super::super::groups::Stretch;
     use super::super::level::kernels_of;
-    use super::super::machine::levels;
     use super::super::nest::Axis;
     use super::super::program::{Group, Pattern, Program, ProgramSlot};
+    use super::super::tests::levels;
     use super::Groups;
     use std::ptr::null;
 

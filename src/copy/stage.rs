@@ -165,7 +165,7 @@ impl Held {
 #[cfg(test)]
 mod tests {
     use super::super::level::kernels_of;
-    use super::super::machine::levels;
+    use super::super::tests::levels;
     use super::{Stages, LINE_BYTES};
     use proptest::prelude::*;
     use std::ptr::null;

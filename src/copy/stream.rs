@@ -114,7 +114,7 @@ unsafe fn stream_segment<V: Vector, const INTERLEAVED: bool>(
 #[cfg(all(test, unix))]
 mod tests {
     use super::super::level::kernels_of;
-    use super::super::machine::levels;
+    use super::super::tests::levels;
     use super::super::tests::Guarded;
     use super::{Runs, LINE_BYTES};
 

@@ -304,7 +304,7 @@ mod tests {
     use super::super::call::deliver_block;
     use super::super::kernels::Kernels;
     use super::super::level::kernels_of;
-    use super::super::machine::levels;
+    use super::super::tests::levels;
     use super::super::Guarded;
     use super::{Block, LINE_BYTES};
 

@@ -3,7 +3,8 @@
 
 use super::super::describe::describe_on;
 use super::super::kernels::Level;
-use super::super::machine::{levels, Machine};
+use super::super::machine::Machine;
+use super::levels;
 use super::{parts, transfer};
 use crate::dtype::DType::{self, Bfloat16, Double, Float, Float16, Uint16, Uint32, Uint4, Uint8};
 use crate::parts::{OutputStrides, Transfer};

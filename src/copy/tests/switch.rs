@@ -1,8 +1,9 @@
 //! The switch of test builds, which the delivered library does not have. It lets a test run the kernels of any level
 //! that the CPU has, follow any row of the table of machines, and treat small copies as large ones.
 
-use super::kernels::Level;
-use super::machine::{Machine, MODEL_NAMES};
+use super::super::kernels::Level;
+use super::super::machine::Machine;
+use super::forced::MODEL_NAMES;
 use core::ffi::{c_char, CStr};
 use core::ptr::null;
 
