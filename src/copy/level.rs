@@ -11,7 +11,6 @@ use super::pick_dwords;
 use super::program::{self, Register, Registers};
 use super::runs::{self, Runs};
 use super::shuffle;
-use super::stream;
 use super::tile::Block;
 use super::vector::{Vector, LINE_BYTES};
 
@@ -80,7 +79,7 @@ macro_rules! kernels {
     (@ yes [$(#[$feature:meta])?]) => {
         $(#[$feature])?
         unsafe fn stream_runs(runs: &Runs, next: *const u8) {
-            stream::stream_runs::<V>(runs, next)
+            super::stream::stream_runs::<V>(runs, next)
         }
         $(#[$feature])?
         unsafe fn transpose<const U: usize, const K: usize>(block: &Block<'_>) -> usize {
