@@ -51,15 +51,9 @@ impl Ahead {
         (distance != 0).then_some(distance)
     }
 
-    /// Returns what is next after `bytes` bytes of it have been prefetched.
+    /// Returns what is next so many bytes further on: after as many have been prefetched, or from another step on.
     #[inline(always)]
-    pub(super) fn skip(self, bytes: usize) -> Self {
-        Self { next: self.next.wrapping_add(bytes), ..self }
-    }
-
-    /// Returns what is next from a step of an axis on.
-    #[inline(always)]
-    pub(super) fn ahead_by(self, bytes: isize) -> Self {
+    pub(super) fn further_by(self, bytes: isize) -> Self {
         Self { next: self.next.wrapping_offset(bytes), ..self }
     }
 }
@@ -67,29 +61,21 @@ impl Ahead {
 /// The kernel that prefetches rows: where they begin, how many, bytes from one to the next, and bytes of each.
 pub(super) type PrefetchRows = fn(*const u8, usize, isize, usize);
 
-/// The rows of a band: `count` of them, `from` bytes apart, in each of which its runs take up `bytes` bytes.
-#[derive(Clone, Copy)]
-pub(super) struct BandRows {
-    pub source: *const u8,
-    pub count: usize,
-    pub from: isize,
-    pub bytes: usize,
-}
-
-/// Decides what is prefetched for a band of short runs that are streamed. Its rows in the next block, which begin at
-/// `next`, are prefetched at once, unless there is no other band and rows leave no gaps.
-pub(super) fn before_band(
+/// Decides whether a band of short runs that are streamed has its rows in the next block prefetched at once, and has it
+/// done: unless there is no other band and rows leave no gaps. The rows begin at `next`, and the band has so many bytes
+/// of each.
+pub(super) fn next_rows(
     prefetch: PrefetchRows,
-    rows: &BandRows,
+    rows: &Axis,
     next: *const u8,
+    bytes: usize,
     is_only: bool,
-) -> Ahead {
-    let &BandRows { source, count, from, bytes } = rows;
-    if is_only && from.unsigned_abs() <= bytes + LINE_BYTES {
-        return Ahead::next(next);
+) -> bool {
+    let is_read_in_order = is_only && rows.from.unsigned_abs() <= bytes + LINE_BYTES;
+    if !is_read_in_order {
+        prefetch(next, rows.extent, rows.from, bytes);
     }
-    prefetch(next, count, from, bytes);
-    Ahead::next(source)
+    !is_read_in_order
 }
 
 /// Prefetches the lines in which a band's part of a block ends, if they are partial: these are stored through the

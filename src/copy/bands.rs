@@ -6,7 +6,7 @@
 //!            |<band 0>|1|band 2|        a band's `offset` is where its first run begins in a row
 //! ```
 
-use super::cost::{self, Costs, Method};
+use super::cost::{self, Costs};
 use super::program::{Group, Pattern, Program, ProgramSlot};
 use super::rows::Rows;
 use super::tile::MAX_COLUMNS;
@@ -53,21 +53,12 @@ pub(super) struct Bands {
     list: [Band; MAX_BANDS],
     count: usize,
     targets: [*mut u8; MAX_COLUMNS],
-    /// Whether any band is transposed, or has units that programs take.
-    pub has_columns: bool,
-    pub has_short: bool,
 }
 
 impl Bands {
     #[inline(always)] // it is too large to return cheaply
     pub(super) fn new() -> Self {
-        Self {
-            list: [Band::NONE; MAX_BANDS],
-            count: 0,
-            targets: [null_mut(); MAX_COLUMNS],
-            has_columns: false,
-            has_short: false,
-        }
+        Self { list: [Band::NONE; MAX_BANDS], count: 0, targets: [null_mut(); MAX_COLUMNS] }
     }
 
     pub(super) fn all(&self) -> &[Band] {
@@ -89,8 +80,6 @@ impl Bands {
         slot: &'a mut ProgramSlot,
     ) -> Option<&'a Program> {
         self.count = 0;
-        self.has_columns = false;
-        self.has_short = false;
         let (mut found, mut has_program) = (0, false);
         for band in &mut self.list {
             let Some(first) = parts.peek().copied() else { break };
@@ -120,8 +109,6 @@ impl Bands {
                 targets: begin..found,
             };
             band.costs = costs_of(rows, band, slot, &mut has_program);
-            self.has_short |= cost::is_short(run);
-            self.has_columns |= band.costs.best() == Method::Transpose;
             self.count += 1;
         }
         if has_program {

@@ -18,10 +18,10 @@
 //! rows later than the block itself. So all lines are whole, and nothing is held back in a stage from one band to the
 //! next.
 
-use super::ahead::{self, Ahead, BandRows};
+use super::ahead::{self, Ahead};
 use super::bands::{Band, Bands};
 use super::call::{deliver_block, Scratch};
-use super::cost::Method;
+use super::cost::{self, Method};
 use super::groups::{units_to_line, Groups, Stretch};
 use super::machine_constants::{
     BLOCK_BYTES, COLUMN_BYTES, LEAST_STREAMED_ROWS, LEAST_STREAMED_RUN_BYTES, LONG_BLOCK_BYTES,
@@ -34,7 +34,7 @@ use super::runs::Runs;
 use super::stage::Stages;
 use super::tile::Block;
 use super::vector::LINE_BYTES;
-use crate::math::{div, next_multiple};
+use crate::math::{div, div_rem, next_multiple};
 use crate::parts::{Part, Transfer};
 use crate::text::Text;
 use core::ops::Range;
@@ -71,9 +71,9 @@ impl Rows {
             let block_rows = self.block_rows(bands, program);
             let (mut row, mut equal) = (rows.start, 0..rows.start);
             while row < rows.end {
-                let from = self.from(row);
                 if row >= equal.end {
-                    equal = row..(row + from.count).min(rows.end);
+                    let (_, within) = div_rem(row, self.row().extent);
+                    equal = row..(row + self.row().extent - within).min(rows.end);
                 }
                 let steps = self.whole_steps(row, block_rows.min(rows.end - row));
                 let end = if steps.extent > 1 {
@@ -81,8 +81,8 @@ impl Rows {
                 } else {
                     (row + block_rows).min(equal.end)
                 };
-                let source = from.source;
-                let next = if end < rows.end { self.from(end).source } else { source };
+                let source = self.source_of(row);
+                let next = if end < rows.end { self.source_of(end) } else { source };
                 let block = RowBlock { rows: row..end, steps, source, next, equal: equal.clone() };
                 // SAFETY: these are some of the rows.
                 unsafe { self.move_block(bands, program, stages, &block) };
@@ -105,10 +105,11 @@ impl Rows {
         };
         let are_long = div(self.row_bytes, bands.all().len()) >= LONG_RUN_BYTES;
         let bytes = if is_once || are_long { LONG_BLOCK_BYTES } else { BLOCK_BYTES };
-        let columns = if bands.has_columns { div(COLUMN_BYTES, self.run_bytes(1)) } else { 0 };
+        let has_columns = bands.all().iter().any(|band| band.costs.best() == Method::Transpose);
+        let columns = if has_columns { div(COLUMN_BYTES, self.run_bytes(1)) } else { 0 };
         let rows = div(bytes, step).max(columns);
         // If the first block begins a line in the outputs, so do all others of rows at equal distances.
-        if bands.has_short {
+        if bands.all().iter().any(|band| cost::is_short(band.run)) {
             next_multiple(rows.max(1), LINE_BYTES)
         } else {
             rows.max(if self.call.streams { LEAST_STREAMED_ROWS } else { 1 })
@@ -177,11 +178,15 @@ impl Rows {
             self.call.readable_end(source, left, from, last + run)
         };
         let mut ahead = Ahead::next(next);
-        if let Some(prefetch) = self.call.prefetch() {
+        if self.call.streams {
+            let prefetch = self.call.machine.kernels.prefetch;
             ahead::partial_lines(prefetch, targets, end * run);
-            if run < LEAST_STREAMED_RUN_BYTES {
-                let rows = BandRows { source, count, from, bytes: targets.len() * run };
-                ahead = ahead::before_band(prefetch, &rows, next, bands.all().len() == 1);
+            let (rows, bytes) = (Axis { extent: count, ..*self.row() }, targets.len() * run);
+            let is_only = bands.all().len() == 1;
+            if run < LEAST_STREAMED_RUN_BYTES
+                && ahead::next_rows(prefetch, &rows, next, bytes, is_only)
+            {
+                ahead = Ahead::next(source);
             }
         }
         let outer = Axis { to: (count * run).cast_signed(), ..block.steps };

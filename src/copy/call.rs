@@ -1,7 +1,6 @@
 //! What is decided once per call: the machine, whether outputs are streamed, and what may be read; and what each task
 //! works with.
 
-use super::ahead::PrefetchRows;
 use super::kernels::Kernels;
 use super::machine::Machine;
 use super::machine_constants::LEAST_STREAMED_CALL_BYTES;
@@ -76,18 +75,6 @@ impl Call {
     pub(super) fn is_far(&self, step: isize) -> bool {
         self.has_holes && step.unsigned_abs() >= PAGE_BYTES
     }
-
-    /// Returns the kernel that prefetches rows, if outputs are streamed.
-    pub(super) fn prefetch(&self) -> Option<PrefetchRows> {
-        self.streams.then_some(self.machine.kernels.prefetch)
-    }
-
-    /// Fences what has been streamed; must follow the last stream.
-    pub(super) fn finish(&self) {
-        if self.streams {
-            (self.machine.kernels.fence)();
-        }
-    }
 }
 
 /// What is too large to be made for each range that a task takes. It is lent down, so a program that was made for one
@@ -111,7 +98,9 @@ impl Scratch<'_> {
         task(&mut Scratch { slot: &mut slot, stages: &mut stages });
         // SAFETY: as the caller says.
         unsafe { stages.finish() };
-        call.finish();
+        if call.streams {
+            (kernels.fence)();
+        }
     }
 }
 

@@ -31,18 +31,11 @@ impl Cpu {
     }
 
     /// Returns this CPU.
-    #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+    #[cfg(not(target_arch = "x86_64"))]
     pub(super) fn this() -> Self {
-        Self { level: Level::Neon, ..Self::UNKNOWN }
-    }
-
-    /// Returns this CPU.
-    #[cfg(not(any(
-        target_arch = "x86_64",
-        all(target_arch = "aarch64", target_endian = "little")
-    )))]
-    pub(super) fn this() -> Self {
-        Self::UNKNOWN
+        let has_neon = cfg!(all(target_arch = "aarch64", target_endian = "little"));
+        let level = if has_neon { Level::Neon } else { Level::Portable };
+        Self { level, ..Self::UNKNOWN }
     }
 }
 

@@ -30,7 +30,7 @@ impl Call {
     ///
     /// # Safety
     /// The runs must be readable and writable, and the source readable up to `readable_end`. [`Stages::finish`] and
-    /// [`Call::finish`] must follow.
+    /// a fence must follow what is streamed.
     #[inline]
     pub(super) unsafe fn deliver_runs(&self, runs: &Runs, stages: &mut Stages, next: *const u8) {
         // SAFETY: the kernel requires no more.
@@ -104,7 +104,7 @@ impl Call {
     ///
     /// # Safety
     /// The groups must be readable and writable, and the source readable up to `readable_end`. [`Stages::finish`] and
-    /// [`Call::finish`] must follow.
+    /// a fence must follow what is streamed.
     pub(super) unsafe fn deliver_groups(&self, groups: &Groups<'_>, stages: &mut Stages) {
         let Groups { program, stretch } = *groups;
         let targets = stretch.targets;
@@ -114,6 +114,7 @@ impl Call {
             "{} targets for a program of {together} pieces",
             targets.len()
         );
+        let bytes = stretch.count * program.group().bytes();
         let mut done = 0;
         while done < targets.len() {
             let first = done.min(targets.len().saturating_sub(together));
@@ -122,7 +123,7 @@ impl Call {
                     .source
                     .wrapping_offset(program.pattern().apart.wrapping_mul(first.cast_signed())),
                 targets: targets.get(first..first + together).unwrap_or_default(),
-                ahead: stretch.ahead.skip(done * stretch.count * program.group().bytes()),
+                ahead: stretch.ahead.further_by((done * bytes).cast_signed()),
                 ..stretch
             };
             // SAFETY: these are the groups of some targets.
@@ -293,7 +294,7 @@ unsafe fn stage_turns(groups: &Groups<'_>, bytes: usize, stages: &mut Stages) ->
         (program.register().shuffle)(&Groups { program, stretch: in_rooms }, false);
         for number in 0..count {
             stages.push(number, bytes, ahead.next);
-            ahead = ahead.skip(bytes);
+            ahead = ahead.further_by(bytes.cast_signed());
         }
     }
     ahead

@@ -32,7 +32,7 @@ impl Stretch<'_> {
         Self {
             source: self.source.wrapping_offset(ahead),
             at: self.at + self.outer.to.unsigned_abs() * begin,
-            ahead: self.ahead.ahead_by(ahead),
+            ahead: self.ahead.further_by(ahead),
             outer: Axis { extent, ..self.outer },
             ..*self
         }

@@ -163,9 +163,6 @@ unsafe fn execute_on(
                 (Some(rows), Shared::Rows | Shared::Pieces) => {
                     share_rows(transfer, &call, rows, work.of, ranges);
                 }
-                _ if transfer.geometry.dtype.is_sub_byte() => {
-                    rounds::pack_ranges(transfer, &call, ranges);
-                }
                 _ => rounds::move_ranges(transfer, &call, ranges),
             }
         }

@@ -66,11 +66,6 @@ pub(super) struct Nest {
 }
 
 impl Nest {
-    /// Returns a nest without axes: a single unit.
-    fn of_unit(unit: usize) -> Self {
-        Self { from: 0, to: 0, unit, axes: [Axis { extent: 0, from: 0, to: 0 }; MAX_AXES], rank: 0 }
-    }
-
     /// Returns the normal form of a piece of whole bytes. `step`, if given, is the split axis's step in the output.
     pub(super) fn in_bytes(transfer: &Transfer<'_>, part: &Part, step: Option<isize>) -> Self {
         let size = isize_of(i64::from(transfer.geometry.dtype.bits() / 8));
@@ -86,7 +81,8 @@ impl Nest {
     /// Returns the normal form of a piece whose elements have this size.
     fn of_piece(transfer: &Transfer<'_>, part: &Part, size: isize, step: Option<isize>) -> Self {
         let geometry = &transfer.geometry;
-        let mut nest = Self::of_unit(size.unsigned_abs());
+        let axes = [Axis::default(); MAX_AXES];
+        let mut nest = Self { from: 0, to: 0, unit: size.unsigned_abs(), axes, rank: 0 };
         let own = transfer.output_strides.get(part.index);
         let mut at = geometry.shape.len() - usize::from(!geometry.keeps_axis);
         let (mut packed, mut packed_to) = (size, size);

@@ -163,7 +163,7 @@ impl Mover<'_> {
     /// Moves a piece, or part of one, whose axes have been arranged. The axes are used up.
     ///
     /// # Safety
-    /// Its units must be readable and writable. [`Stages::finish`] and [`Call::finish`] must follow.
+    /// Its units must be readable and writable. [`Stages::finish`] and a fence must follow what is streamed.
     pub(super) unsafe fn move_nest(&mut self, nest: &mut Nest) {
         let Some(inner) = nest.pop() else {
             let source = self.source.wrapping_offset(nest.from);

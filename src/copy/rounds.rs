@@ -22,7 +22,7 @@ use crate::parts::Transfer;
 use crate::shape::usize_of;
 use core::ops::Range;
 
-/// Moves ranges of the bytes of all pieces, of whole bytes.
+/// Moves ranges of the bytes of all pieces.
 ///
 /// # Safety
 /// The pieces must be readable and writable; concurrent calls must have other ranges.
@@ -32,26 +32,18 @@ pub(super) unsafe fn move_ranges(transfer: &Transfer<'_>, call: &Call, ranges: R
         for range in ranges {
             in_rounds(transfer, range, round, &mut |piece, bytes| {
                 // SAFETY: these bytes are some of the range.
-                unsafe { move_some(transfer, piece, call, scratch, bytes) };
+                unsafe {
+                    if transfer.geometry.dtype.is_sub_byte() {
+                        bits::pack_piece(transfer, &piece.part, call, bytes);
+                    } else {
+                        move_some(transfer, piece, call, scratch, bytes);
+                    }
+                }
             });
         }
     };
     // SAFETY: the targets belong to the pieces.
     unsafe { Scratch::lend(call, task) };
-}
-
-/// Packs ranges of the bytes of all pieces, of sub-byte elements.
-///
-/// # Safety
-/// As for [`move_ranges`].
-pub(super) unsafe fn pack_ranges(transfer: &Transfer<'_>, call: &Call, ranges: Ranges<'_>) {
-    let round = round_bytes(transfer, call);
-    for range in ranges {
-        in_rounds(transfer, range, round, &mut |piece, bytes| {
-            // SAFETY: these bytes are some of the range.
-            unsafe { bits::pack_piece(transfer, &piece.part, call, bytes) };
-        });
-    }
 }
 
 /// Calls `visit` for each piece with the range of its bytes that belongs to a range of the bytes of all, in rounds.

@@ -38,12 +38,6 @@ pub(super) struct Rows {
     pub row_bytes: usize,
 }
 
-/// Where a row begins, and how many rows there are from it on at equal distances.
-pub(super) struct RowsFrom {
-    pub source: *const u8,
-    pub count: usize,
-}
-
 impl Rows {
     /// Returns the rows of a transfer; `None` if its pieces do not take runs of whole bytes from them, or if their axes
     /// are too many.
@@ -169,8 +163,8 @@ impl Rows {
         }
     }
 
-    /// Returns the rows at equal distances that begin with a row.
-    pub(super) fn from(&self, row: usize) -> RowsFrom {
+    /// Returns where a row begins.
+    pub(super) fn source_of(&self, row: usize) -> *const u8 {
         let (mut step, within) = div_rem(row, self.row().extent);
         let mut from = self.row().input_at(within);
         for axis in self.outer() {
@@ -178,8 +172,7 @@ impl Rows {
             from = from.wrapping_add(axis.input_at(own));
             step = outward;
         }
-        let source = self.source.wrapping_offset(from);
-        RowsFrom { source, count: self.row().extent - within }
+        self.source.wrapping_offset(from)
     }
 
     /// Returns the axis outward of rows, with as many of its steps as are whole within `count` rows from one on. There
@@ -235,10 +228,9 @@ mod tests {
         let case = format!("{outer:?} of strides {strides:?}");
         assert_eq!(rows.count, places.len(), "{case}");
         for row in 0..rows.count {
-            let from = rows.from(row);
-            let place = from.source as isize - memory.as_ptr() as isize;
+            let place = rows.source_of(row) as isize - memory.as_ptr() as isize;
             assert_eq!(place, places[row], "{case}, row {row}");
-            for next in 0..from.count {
+            for next in 0..rows.row().extent - row % rows.row().extent {
                 let expected = places[row] + rows.row().from * next.cast_signed();
                 assert_eq!(places[row + next], expected, "{case}, row {row} and {next} more");
             }

@@ -45,6 +45,16 @@ struct Held {
 
 impl Held {
     const NOTHING: Self = Self { line: null_mut(), begin: 0, end: 0 };
+
+    /// Stores what is held back, once.
+    ///
+    /// # Safety
+    /// As for [`Stages::finish`].
+    unsafe fn store(&mut self, memory: *const u8, kernels: &Kernels) {
+        let Self { line, begin, end } = *self;
+        (kernels.copy_run)(memory.wrapping_add(begin), line.wrapping_add(begin), end - begin);
+        self.begin = end;
+    }
 }
 
 /// A stage for each target that is being written.
@@ -147,18 +157,6 @@ impl Stages {
                 held.store(memory, kernels);
             }
         }
-    }
-}
-
-impl Held {
-    /// Stores what is held back, once.
-    ///
-    /// # Safety
-    /// As for [`Stages::finish`].
-    unsafe fn store(&mut self, memory: *const u8, kernels: &Kernels) {
-        let Self { line, begin, end } = *self;
-        (kernels.copy_run)(memory.wrapping_add(begin), line.wrapping_add(begin), end - begin);
-        self.begin = end;
     }
 }
 

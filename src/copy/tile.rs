@@ -90,11 +90,6 @@ impl Block<'_> {
         self.targets.iter().all(begins)
     }
 
-    /// Returns some of the block's rows.
-    fn some(&self, begin: usize, rows: usize) -> Self {
-        Self { rows, ..self.skip(begin) }
-    }
-
     /// Returns how many of the first rows can be read by whole lanes, if rows are shorter than that.
     fn readable_rows(&self) -> usize {
         if self.targets.len() * self.unit >= LANE_BYTES {
@@ -272,7 +267,7 @@ pub(super) unsafe fn stream_lines<V: Vector, const U: usize, const K: usize>(
     let each = LINE_BYTES / U;
     let mut done = 0;
     while done + each <= block.readable_rows() {
-        line_of_columns::<V, U, K>(&block.some(done, each));
+        line_of_columns::<V, U, K>(&Block { rows: each, ..block.skip(done) });
         done += each;
     }
     done
