@@ -138,9 +138,10 @@ fn print_row(sizes: &[(usize, f64)]) {
         None => println!("\npast nowhere, so the row says less than there may be:"),
     }
     let (vendor, family, level, caches) = describe_cpu();
+    let vendor = String::from_utf8_lossy(&vendor);
     let [second, third] = caches.map(|bytes| ((8 * held + bytes / 2) / bytes).max(1));
     println!(
-        "    Model::new(\"…\", (Vendor::{vendor:?}, {family:#X}, Level::{level:?}), {third}, {second}),"
+        "    Model::new(\"…\", *b{vendor:?}, {family:#X}, Level::{level:?}, {third}, {second}),"
     );
     println!(
         "The smaller of the two limits decides: if other models of this family have larger shared caches, and use \

@@ -2,163 +2,154 @@
 //! input and in the output. The output is one stream of bits, of which a call writes some whole bytes. (If all runs are
 //! whole bytes, `rows.rs` moves them as such.)
 //!
-//! All runs along the innermost axis form a series, which `bit_runs.rs` packs: long runs by chunks that are shifted into
-//! place, short ones by groups that are whole bytes, and single elements by loops over the bytes of the output. If the
-//! elements of the next axis lie side by side, so that series are columns, `bit_columns.rs` transposes tiles of them.
+//! All runs along the innermost axis form a series, which `bit_runs.rs` packs. If the elements of neighbouring series
+//! lie side by side, so that series are columns, they are brought together by `bit_tile.rs`, and packed step by step:
+//!
+//! ```text
+//! stream of bits     |0 1 2 3 4|0 1 2 3 4|0 1 2 3 4|     steps 0 to 4 of three columns
+//! packed first        ^         ^         ^               then all steps 1, and so on
+//! ```
 
 // Numbers of bits in a word and of bytes in memory fit into whatever they are cast to.
 #![allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)]
 
-use super::bit_columns::{Columns, LEAST_COLUMNS};
-use super::bit_runs::{BitRuns, Source, Writer};
-use super::call::{Call, PAGE_BYTES};
-use super::kernels::Kernels;
+use super::bit_runs::{BitRuns, Writer};
+use super::bit_tile::{Tile, ROW_BITS, STEP_ROWS};
+use super::call::Call;
 use super::nest::{Axis, Nest};
 use crate::math::div_rem_signed;
 use crate::parts::{Part, Transfer};
 use core::ops::Range;
+use core::ptr::null;
 
-/// A piece as series of runs.
-struct Layout {
-    /// The axes outward of the innermost one, which lead to the first run of each series. Their distances are counted
-    /// in elements; those below, in bits.
-    outer: Nest,
-    /// From the first byte of the input to its first element.
-    bit_offset: i64,
-    /// The extent of the innermost axis, bits from one run to the next, and bits of each.
-    extent: i64,
-    step: i64,
-    run: i64,
-    /// Bits of an element.
-    size: i64,
-    /// Bits of the piece.
-    total: i64,
-}
-
-impl Layout {
-    fn new(transfer: &Transfer<'_>, part: &Part) -> Self {
-        let size = i64::from(transfer.geometry.dtype.bits());
-        let mut outer = Nest::in_elements(transfer, part);
-        let total = outer.total() as i64 * size;
-        let run = outer.unit as i64 * size;
-        let inner = outer.pop().unwrap_or(Axis::ONE);
-        Self {
-            outer,
-            bit_offset: transfer.bit_offset.into(),
-            extent: inner.extent as i64,
-            step: (inner.from as i64).wrapping_mul(size),
-            run,
-            size,
-            total,
-        }
-    }
-
-    /// Returns the bits of a series.
-    fn series_bits(&self) -> i64 {
-        self.extent * self.run
-    }
-
-    /// Returns the columns that begin with series `index` of the output, and have up to `bits` bits, if they are worth
-    /// transposing.
-    fn columns(&self, source: Source, call: &Call, index: i64, bits: i64) -> Option<Columns> {
-        let column = self.outer.axes().last()?;
-        if self.run != self.size || column.from != 1 || self.series_bits() < 8 {
-            return None;
-        }
-        let left = column.extent as i64 - div_rem_signed(index, column.extent as i64).1;
-        let count = left.min(div_rem_signed(bits, self.series_bits()).0);
-        (count >= LEAST_COLUMNS).then(|| Columns {
-            source,
-            begin: self.begin_of(index),
-            step: self.step,
-            rows: self.extent,
-            count,
-            has_holes: call.has_holes,
-        })
-    }
-
-    /// Returns a series, and what may be read of it: everything between runs that are less than a page apart.
-    fn series(&self, mut source: Source, call: &Call, index: i64) -> BitRuns {
-        let begin = self.begin_of(index);
-        let last = begin.wrapping_add(self.step.wrapping_mul(self.extent - 1));
-        if call.has_holes {
-            source.readable = source.byte(begin.max(last) + self.run + 7) as usize;
-        }
-        BitRuns {
-            source,
-            begin,
-            step: self.step,
-            bits: self.run,
-            size: self.size,
-            are_far: call.has_holes && self.step.unsigned_abs() >= 8 * PAGE_BYTES as u64,
-        }
-    }
-
-    /// Returns the bits from the first byte of the input to the first run of a series.
-    fn begin_of(&self, series: i64) -> i64 {
-        let element = self.outer.input_at(series as usize) as i64;
-        element.wrapping_mul(self.size).wrapping_add(self.bit_offset)
-    }
-}
+/// Fewer columns, and columns of fewer bits, are not worth being brought together.
+const LEAST_COLUMNS: i64 = 16;
+const LEAST_COLUMN_BITS: i64 = 64;
 
 /// Packs the bytes `bytes` of a piece, counted as if it were packed.
 ///
 /// # Safety
-/// The elements in them must be readable, and the bytes writable.
+/// The elements of the piece must be readable, and the bytes writable.
 pub(super) unsafe fn pack_piece(
     transfer: &Transfer<'_>,
     part: &Part,
     call: &Call,
     bytes: Range<usize>,
 ) {
-    let layout = Layout::new(transfer, part);
-    let series_bits = layout.series_bits();
-    let kernels = call.machine.kernels;
-    let target = |at: usize| part.target.wrapping_add(at);
-    let mut out = Writer::new(target(bytes.start), target(bytes.end));
-    let source = Source { bytes: transfer.source, readable: call.readable_end as usize };
-    let (mut bit, end) = (8 * bytes.start as i64, layout.total.min(8 * bytes.end as i64));
-    while bit < end {
-        let (index, within) = div_rem_signed(bit, series_bits);
-        let columns =
-            if within == 0 { layout.columns(source, call, index, end - bit) } else { None };
-        // SAFETY: these bits are in the bytes that the caller speaks of, and `layout` says what may be read.
-        bit += unsafe {
-            if let Some(columns) = columns {
-                (kernels.of_bits(layout.size).pack_columns)(&columns, &mut out);
-                columns.count * series_bits
-            } else {
-                let range = within..series_bits.min(within + end - bit);
-                let series = layout.series(source, call, index);
-                pack_series(&series, kernels, &mut out, range.clone());
-                range.end - range.start
-            }
-        };
+    let layout = Layout::new(transfer, part, call);
+    // SAFETY: as the caller says.
+    unsafe {
+        match layout.columns(&bytes) {
+            Some(count) => layout.pack_columns(count, bytes),
+            None => layout.pack(None, bytes),
+        }
     }
-    // SAFETY: the last byte is one of the bytes.
-    unsafe { out.finish() };
 }
 
-/// Packs some bits of a series, counted as if it were packed: single elements by whole bytes of the output, if there
-/// are any.
-///
-/// # Safety
-/// As for [`BitRuns::pack_runs`].
-unsafe fn pack_series(series: &BitRuns, kernels: &Kernels, out: &mut Writer, range: Range<i64>) {
-    let mut start = range.start;
-    let head = -out.held_bits() & 7;
-    // SAFETY: these are some of the bits; and single elements are packed into whole bytes for which there is room.
-    unsafe {
-        if series.bits == series.size && range.end - start >= head + 8 {
-            (kernels.pack_runs)(series, out, start..start + head);
-            start += head;
-            let bytes = (range.end - start) >> 3;
-            let pack_elements = kernels.of_bits(series.size).pack_elements;
-            pack_elements(series, out.target(), start, bytes as usize);
-            out.advance(bytes as usize);
-            start += 8 * bytes;
+/// A piece as series of runs.
+struct Layout {
+    target: *mut u8,
+    /// The axes outward of the innermost one, which lead from one series to the next. Their distances are counted in
+    /// elements; those below, in bits.
+    outer: Nest,
+    /// From the first byte of the input to its first element.
+    bit_offset: i64,
+    /// The first series, but for where it begins.
+    series: BitRuns,
+    series_bits: i64,
+    /// Bits of the piece.
+    total: i64,
+}
+
+impl Layout {
+    fn new(transfer: &Transfer<'_>, part: &Part, call: &Call) -> Self {
+        let size = i64::from(transfer.geometry.dtype.bits());
+        let mut outer = Nest::in_elements(transfer, part);
+        let total = outer.total() as i64 * size;
+        let inner = outer.pop().unwrap_or(Axis::ONE);
+        let series = BitRuns {
+            source: transfer.source,
+            readable_end: if call.has_holes { null() } else { call.readable_end },
+            begin: 0,
+            step: (inner.from as i64).wrapping_mul(size),
+            run: outer.unit as i64 * size,
+            size,
+        };
+        let series_bits = inner.extent as i64 * series.run;
+        let bit_offset = transfer.bit_offset.into();
+        Self { target: part.target, outer, bit_offset, series, series_bits, total }
+    }
+
+    /// Returns a series.
+    fn series(&self, index: i64) -> BitRuns {
+        let element = self.outer.input_at(index as usize) as i64;
+        let begin = element.wrapping_mul(self.series.size).wrapping_add(self.bit_offset);
+        BitRuns { begin, ..self.series }
+    }
+
+    /// Returns how many neighbouring series are columns, if those in some bytes are worth being brought together.
+    fn columns(&self, bytes: &Range<usize>) -> Option<i64> {
+        let BitRuns { step, run, size, .. } = self.series;
+        let column = self.outer.axes().last()?;
+        let are_columns = run == size && column.from == 1 && step.unsigned_abs() >= ROW_BITS as u64;
+        let count = div_rem_signed(8 * bytes.len() as i64, self.series_bits).0;
+        let are_many = count.min(column.extent as i64) >= LEAST_COLUMNS;
+        (are_columns && are_many && self.series_bits >= LEAST_COLUMN_BITS)
+            .then_some(column.extent as i64)
+    }
+
+    /// Packs some bytes of a piece of columns, of which `count` are neighbours.
+    ///
+    /// # Safety
+    /// As for [`pack_piece`].
+    #[inline(never)] // no other way of a copy needs stack for a tile
+    unsafe fn pack_columns(&self, count: i64, bytes: Range<usize>) {
+        let (column_bits, size) = (self.series_bits, self.series.size);
+        let (rows, most) = (div_rem_signed(column_bits, size).0, div_rem_signed(ROW_BITS, size).0);
+        let index_at = |byte: usize| div_rem_signed(8 * byte as i64, column_bits).0;
+        // A byte is packed with its first bit.
+        let byte_at =
+            |bit: i64| ((bit + 7) >> 3).max(bytes.start as i64).min(bytes.end as i64) as usize;
+        let (mut first, end) = (index_at(bytes.start), index_at(bytes.end - 1) + 1);
+        let mut tile = Tile::new();
+        while first < end {
+            let left = count - div_rem_signed(first, count).1;
+            let columns = first..end.min(first + left.min(most));
+            for row in (0..rows).step_by(STEP_ROWS as usize) {
+                let next = rows.min(row + STEP_ROWS);
+                // SAFETY: elements of the piece, and some of the bytes.
+                unsafe {
+                    tile.fill(&self.series(first), columns.clone(), row..rows);
+                    for column in columns.clone() {
+                        let [from, to] =
+                            [row, next].map(|row| byte_at(column * column_bits + row * size));
+                        self.pack(Some(&tile), from..to);
+                    }
+                }
+            }
+            first = columns.end;
         }
-        (kernels.pack_runs)(series, out, start..range.end);
+    }
+
+    /// Packs some bytes in the order of the output, from a tile what it has.
+    ///
+    /// # Safety
+    /// As for [`pack_piece`].
+    unsafe fn pack(&self, tile: Option<&Tile>, bytes: Range<usize>) {
+        let target = |at: usize| self.target.wrapping_add(at);
+        let mut out = Writer::new(target(bytes.start), target(bytes.end));
+        let (mut bit, end) = (8 * bytes.start as i64, self.total.min(8 * bytes.end as i64));
+        while bit < end {
+            let (index, within) = div_rem_signed(bit, self.series_bits);
+            let range = within..self.series_bits.min(within + end - bit);
+            bit += range.end - range.start;
+            let near = tile.and_then(|tile| tile.column(index, &range));
+            let runs = near.unwrap_or_else(|| self.series(index));
+            // SAFETY: these bits are in the bytes, and what is behind them there is written later.
+            unsafe { runs.pack(&mut out, range) };
+        }
+        // SAFETY: the last byte is one of the bytes.
+        unsafe { out.finish() };
     }
 }
 
@@ -166,8 +157,7 @@ unsafe fn pack_series(series: &BitRuns, kernels: &Kernels, out: &mut Writer, ran
 #[allow(clippy::similar_names)] // cut, cuts
 mod tests {
     use super::super::call::Call;
-    use super::super::level;
-    use super::super::machine::{levels, Machine};
+    use super::super::machine::Machine;
     use super::super::tests::transfer;
     use super::super::tests::Guarded;
     use super::{pack_piece, Part, Transfer};
@@ -216,7 +206,7 @@ mod tests {
         }
     }
 
-    /// Copies a piece in three ranges, the last one first, at each level, between pages that nobody may touch, and
+    /// Copies a piece in three ranges, the last one first, between pages that nobody may touch, and
     /// compares it with its elements moved one by one.
     fn check(memory: &[Guarded; 3], mut case: Case) {
         let bits = usize::try_from(case.dtype.bits()).unwrap();
@@ -253,31 +243,22 @@ mod tests {
             bytes: total,
             ..transfer(case.dtype, &shape, case.split, place.wrapping_add(first / 8))
         };
-        let mut call = Call::new(Machine::here(), &transfer, None);
+        let call = Call::new(Machine::here(), &transfer, None);
         assert!(call.has_holes || case.far.is_none());
         let [a, b] = case.cuts.map(|cut| cut.index(total + 1));
         let cuts = [0, a.min(b), a.max(b), total];
-        for level in levels() {
-            call.machine.kernels = level::kernels_of(level);
-            let target = memory[2].place(total, !case.at_end);
-            // SAFETY: that many bytes are there, and the input is as the transfer says.
-            unsafe {
-                target.write_bytes(0xEE, total);
-                let part = Part { index: 0, offset: case.offset, len: case.len, target };
-                for at in [2, 1, 0] {
+        let target = memory[2].place(total, !case.at_end);
+        // SAFETY: that many bytes are there, and the input is as the transfer says.
+        unsafe {
+            target.write_bytes(0xEE, total);
+            let part = Part { index: 0, offset: case.offset, len: case.len, target };
+            for at in [2, 1, 0] {
+                if cuts[at] < cuts[at + 1] {
                     pack_piece(&transfer, &part, &call, cuts[at]..cuts[at + 1]);
-                    let done = std::slice::from_raw_parts(target, total);
-                    assert!(
-                        done[cuts[at]..] == expected[cuts[at]..],
-                        "{level:?}, from {} on",
-                        cuts[at]
-                    );
-                    assert!(
-                        done[..cuts[at]].iter().all(|byte| *byte == 0xEE),
-                        "{level:?}, before {}",
-                        cuts[at]
-                    );
                 }
+                let done = std::slice::from_raw_parts(target, total);
+                assert!(done[cuts[at]..] == expected[cuts[at]..], "from {} on", cuts[at]);
+                assert!(done[..cuts[at]].iter().all(|byte| *byte == 0xEE), "before {}", cuts[at]);
             }
         }
     }

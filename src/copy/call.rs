@@ -242,7 +242,7 @@ mod tests {
 
     /// Returns whether a copy of so many bytes of a packed tensor is streamed.
     fn streams(cached_bytes: usize, bytes: usize, streaming: Streaming) -> bool {
-        let (mut machine, _) = Machine::of_words("").unwrap();
+        let mut machine = Machine::of_words("").unwrap();
         machine.cached_bytes = cached_bytes;
         let shape = [i64::try_from(bytes).unwrap()];
         let transfer = Transfer { bytes, ..transfer(DType::Uint8, &shape, 0, null()) };
@@ -272,7 +272,7 @@ mod tests {
 
     #[test]
     fn only_bytes_that_are_fetched_count() {
-        let (mut machine, _) = Machine::of_words("").unwrap();
+        let mut machine = Machine::of_words("").unwrap();
         machine.cached_bytes = 6 * MIB;
         let is_streamed = |rows: usize, strides: &[i64; 2]| {
             let shape = [i64::try_from(rows).unwrap(), 1 << 10];
@@ -294,7 +294,7 @@ mod tests {
 
     /// Returns the machine of these words with kernels that count fences.
     fn counting(words: &str) -> Machine {
-        let (mut machine, _) = Machine::of_words(words).unwrap();
+        let mut machine = Machine::of_words(words).unwrap();
         let count = || FENCES.with(|fences| fences.set(fences.get() + 1));
         machine.kernels = Box::leak(Box::new(Kernels { fence: count, ..*machine.kernels }));
         machine

@@ -21,8 +21,7 @@ pub(super) struct Cpu {
 
 impl Cpu {
     /// A CPU that says nothing about itself.
-    #[cfg_attr(target_arch = "x86_64", allow(dead_code))]
-    const UNKNOWN: Self =
+    pub(super) const UNKNOWN: Self =
         Self { vendor: [0; 12], family: u32::MIN, level: Level::Portable, second: 0, third: 0 };
 
     /// Returns this CPU. Under a hypervisor, that takes microseconds.

@@ -47,7 +47,7 @@ fn continues(transfer: &Transfer<'_>, piece: &Joined, next: &Part) -> Option<isi
         }
         strides.get(geometry.axis).map(|stride| isize_of(*stride).wrapping_mul(size))
     };
-    let distance = (next.target as isize).wrapping_sub(first.target as isize);
+    let distance = next.target.addr().wrapping_sub(first.target.addr()).cast_signed();
     let step = match piece.step.or(own(one, first.len)) {
         Some(step) => step,
         None => distance.checked_div(isize_of(first.len))?,

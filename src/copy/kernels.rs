@@ -1,12 +1,9 @@
 //! The levels of CPU features, and what each of them has: a table of kernels.
 
 use super::ahead::PrefetchRows;
-use super::bit_columns::Columns;
-use super::bit_runs::{BitRuns, Writer};
 use super::program::Registers;
 use super::runs::Runs;
 use super::tile::Block;
-use core::ops::Range;
 
 /// Instructions and registers that kernels are written for; each level includes those before it on its architecture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -54,13 +51,6 @@ pub(super) struct Tiles {
     pub stream_lines: TransposeTiles,
 }
 
-/// The kernels for sub-byte elements of one size.
-#[derive(Clone, Copy)]
-pub(super) struct BitKernels {
-    pub pack_elements: unsafe fn(&BitRuns, *mut u8, i64, usize),
-    pub pack_columns: unsafe fn(&Columns, &mut Writer),
-}
-
 /// The kernels of a level. What each one requires of its caller is documented where it is written: in the file and under
 /// the name that is given here.
 pub(super) struct Kernels {
@@ -76,26 +66,7 @@ pub(super) struct Kernels {
     pub stream_runs: unsafe fn(&Runs, *const u8),
     /// `tile.rs`, by the power of two of a unit's bytes.
     pub tiles: [Tiles; 5],
-    /// `bit_runs.rs`.
-    pub pack_runs: unsafe fn(&BitRuns, &mut Writer, Range<i64>),
-    /// `bit_runs.rs` and `bit_columns.rs`, for elements of 4 bits and of 2.
-    pub bits_of_4: BitKernels,
-    pub bits_of_2: BitKernels,
     /// `ahead.rs`.
     pub prefetch: PrefetchRows,
     pub fence: fn(),
-}
-
-impl Kernels {
-    /// Returns the kernels for sub-byte elements of so many bits.
-    pub(super) fn of_bits(&self, bits: i64) -> &BitKernels {
-        match bits {
-            4 => &self.bits_of_4,
-            2 => &self.bits_of_2,
-            _ => {
-                debug_assert!(false, "elements of {bits} bits");
-                &self.bits_of_2
-            }
-        }
-    }
 }

@@ -5,10 +5,8 @@
 #![allow(unsafe_op_in_unsafe_fn)]
 
 use super::ahead;
-use super::bit_columns::{self, Columns};
-use super::bit_runs::{BitRuns, Writer};
 use super::groups::Groups;
-use super::kernels::{BitKernels, Kernels, Level, Tiles};
+use super::kernels::{Kernels, Level, Tiles};
 use super::pick_dwords;
 use super::program::{self, Register, Registers};
 use super::runs::{self, Runs};
@@ -16,7 +14,6 @@ use super::shuffle;
 use super::stream;
 use super::tile::Block;
 use super::vector::{Vector, LINE_BYTES};
-use core::ops::Range;
 
 /// Wraps each kernel in a function that has the features of a level, and returns the table of them. `vector` is the
 /// register of most kernels, `runs` that of runs, and `dwords` that of programs that pick dwords. `tiles` says whether
@@ -29,8 +26,7 @@ macro_rules! kernels {
         runs: $runs:ty,
         dwords: $dwords:ty,
         features: [$(#[$feature:meta])?],
-        tiles: $tiles:ident,
-        bits: $bits:ident $(,)?
+        tiles: $tiles:ident $(,)?
     ) => {{
         type V = $vector;
         $(#[$feature])?
@@ -77,15 +73,6 @@ macro_rules! kernels {
                 Tiles { transpose: transpose::<8, 2>, stream_lines: stream_lines::<8, 2> },
                 Tiles { transpose: transpose::<16, 1>, stream_lines: stream_lines::<16, 1> },
             ],
-            pack_runs: $bits::pack_runs,
-            bits_of_4: BitKernels {
-                pack_elements: $bits::pack_elements::<2>,
-                pack_columns: $bits::pack_columns::<16, 4>,
-            },
-            bits_of_2: BitKernels {
-                pack_elements: $bits::pack_elements::<4>,
-                pack_columns: $bits::pack_columns::<32, 2>,
-            },
             prefetch: ahead::prefetch_rows::<V>,
             fence: <V as Vector>::fence,
         }
@@ -117,39 +104,6 @@ macro_rules! kernels {
     };
 }
 
-/// Bits are shifted in words of 64. Compilers use a level's registers well for this, and gain nothing from wider ones.
-macro_rules! bits {
-    ($name:ident, $known:expr, [$(#[$feature:meta])?]) => {
-        mod $name {
-            use super::*;
-            $(#[$feature])?
-            pub(super) unsafe fn pack_runs(runs: &BitRuns, out: &mut Writer, bits: Range<i64>) {
-                runs.pack_runs(out, bits)
-            }
-            $(#[$feature])?
-            pub(super) unsafe fn pack_elements<const E: usize>(
-                runs: &BitRuns,
-                target: *mut u8,
-                start: i64,
-                bytes: usize,
-            ) {
-                runs.pack_elements::<E, { $known }>(target, start, bytes)
-            }
-            $(#[$feature])?
-            pub(super) unsafe fn pack_columns<const K: usize, const W: usize>(
-                columns: &Columns,
-                out: &mut Writer,
-            ) {
-                bit_columns::pack_columns::<K, W>(columns, out)
-            }
-        }
-    };
-}
-// x86-64 CPUs without AVX2 are too rare for loops of their own for known steps.
-bits!(portable_bits, cfg!(not(target_arch = "x86_64")), []);
-#[cfg(target_arch = "x86_64")]
-bits!(avx2_bits, true, [#[target_feature(enable = "avx2,bmi2")]]);
-
 static PORTABLE: Kernels = kernels!(
     level: Portable,
     name: "portable",
@@ -158,7 +112,6 @@ static PORTABLE: Kernels = kernels!(
     dwords: u128,
     features: [],
     tiles: no,
-    bits: portable_bits,
 );
 #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
 static NEON: Kernels = kernels!(
@@ -169,7 +122,6 @@ static NEON: Kernels = kernels!(
     dwords: u128,
     features: [#[target_feature(enable = "neon")]],
     tiles: yes,
-    bits: portable_bits,
 );
 #[cfg(target_arch = "x86_64")]
 static AVX2: Kernels = kernels!(
@@ -180,7 +132,6 @@ static AVX2: Kernels = kernels!(
     dwords: u128, // which have no windows, so there are no programs of dwords
     features: [#[target_feature(enable = "avx2,bmi2")]],
     tiles: yes,
-    bits: avx2_bits,
 );
 // Runs gain nothing from wider registers, which more often lie across two lines.
 #[cfg(all(target_arch = "x86_64", feature = "avx512"))]
@@ -192,7 +143,6 @@ static AVX512: Kernels = kernels!(
     dwords: super::avx512::Dwords,
     features: [#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]],
     tiles: yes,
-    bits: avx2_bits,
 );
 
 /// Returns the kernels of a level, or of the highest level below it that this build has.

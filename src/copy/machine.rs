@@ -14,29 +14,11 @@ use core::sync::atomic::{
     Ordering::{Acquire, Relaxed, Release},
 };
 
-/// The maker of a CPU.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Vendor {
-    Amd,
-    Intel,
-    Other,
-}
-
-impl Vendor {
-    /// Returns the vendor with this name.
-    fn named(name: &[u8; 12]) -> Self {
-        match name {
-            b"GenuineIntel" => Self::Intel,
-            b"AuthenticAMD" | b"HygonGenuine" => Self::Amd,
-            _ => Self::Other,
-        }
-    }
-}
-
 /// What distinguishes a model.
 pub(super) struct Model {
     pub name: &'static str,
-    vendor: Vendor,
+    /// The maker's name, as CPUID spells it, and the family.
+    vendor: [u8; 12],
     family: u32,
     /// The level, which tells apart models of one family.
     level: Level,
@@ -49,7 +31,7 @@ pub(super) struct Model {
 impl Model {
     const fn new(
         name: &'static str,
-        vendor: Vendor,
+        vendor: [u8; 12],
         family: u32,
         level: Level,
         third_eighths: usize,
@@ -59,14 +41,17 @@ impl Model {
     }
 }
 
+const AMD: [u8; 12] = *b"AuthenticAMD";
+const INTEL: [u8; 12] = *b"GenuineIntel";
+
 /// The last row is for any other machine.
 pub(super) static MODELS: [Model; 5] = [
-    Model::new("zen3", Vendor::Amd, 0x19, Level::Avx2, 4, 1024),
-    Model::new("zen4", Vendor::Amd, 0x19, Level::Avx512, 6, 1024),
-    Model::new("zen5", Vendor::Amd, 0x1A, Level::Avx512, 8, 1024),
+    Model::new("zen3", AMD, 0x19, Level::Avx2, 4, 1024),
+    Model::new("zen4", AMD, 0x19, Level::Avx512, 6, 1024),
+    Model::new("zen5", AMD, 0x1A, Level::Avx512, 8, 1024),
     // The shared cache of Xeons is a mesh of many slices, and no quicker to write to than memory.
-    Model::new("xeon", Vendor::Intel, 6, Level::Avx512, 4, 32),
-    Model::new("other", Vendor::Other, 0, Level::Portable, 4, 256),
+    Model::new("xeon", INTEL, 6, Level::Avx512, 4, 32),
+    Model::new("other", Cpu::UNKNOWN.vendor, 0, Level::Portable, 4, 256),
 ];
 
 /// The names of the rows, separated by spaces.
@@ -114,36 +99,35 @@ pub(super) struct Machine {
 // What has been found about this machine. The kernels are stored last and loaded first, so whoever finds kernels finds
 // everything that belongs to them.
 static KERNELS: AtomicPtr<Kernels> = AtomicPtr::new(core::ptr::null_mut());
-static MODEL: AtomicUsize = AtomicUsize::new(0);
+static MODEL: AtomicPtr<Model> = AtomicPtr::new(core::ptr::null_mut());
 static CACHED: AtomicUsize = AtomicUsize::new(0);
 static SECOND: AtomicUsize = AtomicUsize::new(0);
+static SHRUNK: AtomicUsize = AtomicUsize::new(0);
 
 /// Returns how many powers of two thresholds are lowered by: none in the delivered library.
 fn shrunk() -> usize {
     if cfg!(any(test, libsplit_test_switch)) {
-        MODEL.load(Relaxed) >> 8
+        SHRUNK.load(Relaxed)
     } else {
         0
     }
 }
 
 impl Machine {
-    fn of(cpu: &Cpu) -> (Self, usize) {
-        let vendor = Vendor::named(&cpu.vendor);
-        let is = |model: &Model| {
-            model.vendor == vendor && model.family == cpu.family && model.level == cpu.level
+    fn of(cpu: &Cpu) -> Self {
+        let [rows @ .., other] = &MODELS;
+        let is = |model: &&Model| {
+            model.vendor == cpu.vendor && model.family == cpu.family && model.level == cpu.level
         };
-        let number = MODELS.iter().position(is).unwrap_or(MODELS.len() - 1);
-        (Self::with(cpu.level, number, cpu.second, cpu.third), number)
+        Self::with(cpu, rows.iter().find(is).unwrap_or(other))
     }
 
-    fn with(level: Level, number: usize, second: usize, third: usize) -> Self {
-        let [.., other] = &MODELS;
-        let model = MODELS.get(number).unwrap_or(other);
-        let [second, third] = believed(second, third);
+    /// Returns the machine that has this CPU and a model's row.
+    fn with(cpu: &Cpu, model: &'static Model) -> Self {
+        let [second, third] = believed(cpu.second, cpu.third);
         let cached = (third / 8 * model.third_eighths).min(second / 8 * model.second_eighths);
         Self {
-            kernels: kernels_of(level),
+            kernels: kernels_of(cpu.level),
             model,
             cached_bytes: cached,
             second_bytes: second,
@@ -154,21 +138,16 @@ impl Machine {
     /// Returns the machine that this runs on.
     #[inline]
     pub(super) fn here() -> Self {
-        let kernels = KERNELS.load(Acquire);
-        // SAFETY: NULL, or what `put` has stored.
-        match unsafe { kernels.as_ref() } {
-            Some(kernels) => {
-                let [.., other] = &MODELS;
-                let number = MODEL.load(Relaxed);
-                Self {
-                    kernels,
-                    model: MODELS.get(number & 0xFF).unwrap_or(other),
-                    cached_bytes: CACHED.load(Relaxed),
-                    second_bytes: SECOND.load(Relaxed),
-                    shrunk: shrunk(),
-                }
-            }
-            None => Self::find(),
+        // SAFETY: NULL, or what `put` has stored; and so is the model, which was stored before.
+        match unsafe { (KERNELS.load(Acquire).as_ref(), MODEL.load(Relaxed).as_ref()) } {
+            (Some(kernels), Some(model)) => Self {
+                kernels,
+                model,
+                cached_bytes: CACHED.load(Relaxed),
+                second_bytes: SECOND.load(Relaxed),
+                shrunk: shrunk(),
+            },
+            _ => Self::find(),
         }
     }
 
@@ -182,17 +161,17 @@ impl Machine {
     #[cold]
     #[inline(never)]
     fn find() -> Self {
-        let (machine, number) = Self::of(&Cpu::this());
-        machine.put(number);
+        let machine = Self::of(&Cpu::this());
+        machine.put();
         machine
     }
 
     /// Returns a machine like this one, but with a level's kernels, a model's row, or thresholds so low that small
     /// copies take the ways of large ones.
     #[cfg(any(test, libsplit_test_switch))]
-    pub(super) fn of_words(words: &str) -> Result<(Self, usize), Refused> {
+    pub(super) fn of_words(words: &str) -> Result<Self, Refused> {
         let cpu = Cpu::this();
-        let (mut machine, mut number) = Self::of(&cpu);
+        let mut machine = Self::of(&cpu);
         for word in words.split(' ').filter(|word| !word.is_empty()) {
             let is_level = |(name, _): &&(&CStr, Level)| name.to_bytes() == word.as_bytes();
             if let Some(&(_, level)) = Level::ALL.iter().find(is_level) {
@@ -203,18 +182,16 @@ impl Machine {
                     return Err(Refused::ByCpu);
                 }
                 machine.kernels = kernels_of(level);
-            } else if let Some(model) = MODELS.iter().position(|model| model.name == word) {
-                let (kernels, shrunk) = (machine.kernels, machine.shrunk);
-                number = model;
-                machine =
-                    Self { kernels, shrunk, ..Self::with(cpu.level, model, cpu.second, cpu.third) };
+            } else if let Some(model) = MODELS.iter().find(|model| model.name == word) {
+                let Self { kernels, shrunk, .. } = machine;
+                machine = Self { kernels, shrunk, ..Self::with(&cpu, model) };
             } else if word == "low" {
                 machine.shrunk = LOW_POWER;
             } else {
                 return Err(Refused::UnknownWord);
             }
         }
-        Ok((machine, number))
+        Ok(machine)
     }
 
     /// Returns whether a copy of `bytes` bytes is small.
@@ -224,13 +201,14 @@ impl Machine {
     }
 
     /// Makes this the machine of all copies from now on.
-    pub(super) fn put(&self, number: usize) {
+    pub(super) fn put(&self) {
         debug_assert!(
             self.kernels.level <= Cpu::this().level,
             "this CPU has no {}",
             self.kernels.name
         );
-        MODEL.store(number | self.shrunk << 8, Relaxed);
+        MODEL.store(from_ref(self.model).cast_mut(), Relaxed);
+        SHRUNK.store(self.shrunk, Relaxed);
         CACHED.store(self.cached_bytes, Relaxed);
         SECOND.store(self.second_bytes, Relaxed);
         KERNELS.store(from_ref(self.kernels).cast_mut(), Release);
@@ -253,7 +231,7 @@ pub(super) fn levels() -> Vec<Level> {
 /// What `make tune` needs from the engine.
 #[cfg(feature = "tune")]
 pub mod tune {
-    use super::{believed, Cpu, Machine, Relaxed, Vendor, CACHED};
+    use super::{believed, Cpu, Machine, Relaxed, CACHED};
     use core::fmt::Debug;
 
     /// Makes this process copy past the caches as soon as outputs are large enough, or never, or as the table says.
@@ -261,18 +239,18 @@ pub mod tune {
         let cached = match past {
             Some(true) => 0,
             Some(false) => usize::MAX,
-            None => Machine::of(&Cpu::this()).0.cached_bytes,
+            None => Machine::of(&Cpu::this()).cached_bytes,
         };
         let _ = Machine::here();
         CACHED.store(cached, Relaxed);
     }
 
-    /// Returns the vendor, the family and the level of this CPU, and the bytes of its second-level and third-level
+    /// Returns the vendor's name, the family and the level of this CPU, and the bytes of its second-level and third-level
     /// caches that the table assumes.
     #[must_use]
-    pub fn describe_cpu() -> (impl Debug, u32, impl Debug, [usize; 2]) {
+    pub fn describe_cpu() -> ([u8; 12], u32, impl Debug, [usize; 2]) {
         let Cpu { vendor, family, level, second, third } = Cpu::this();
-        (Vendor::named(&vendor), family, level, believed(second, third))
+        (vendor, family, level, believed(second, third))
     }
 }
 
@@ -390,8 +368,8 @@ mod tests {
     #[test]
     fn recorded_cpus_get_their_rows_and_levels() {
         let gets = |cpu: Cpu, name, level: Level, second| {
-            let (machine, number) = Machine::of(&cpu);
-            assert_eq!((machine.model.name, MODELS[number].name), (name, name));
+            let machine = Machine::of(&cpu);
+            assert_eq!(machine.model.name, name);
             assert_eq!(machine.kernels.level, kernels_of(level).level, "{name}");
             assert_eq!(machine.second_bytes, second, "{name}");
             assert!(machine.cached_bytes > 0, "{name}");
@@ -457,7 +435,7 @@ mod tests {
             unknown,
             Cpu { vendor: [0; 12], family: 0, level: Level::Portable, second: 0, third: 0 }
         );
-        let (machine, _) = Machine::of(&unknown);
+        let machine = Machine::of(&unknown);
         assert_eq!(machine.model.name, "other");
         assert!(machine.cached_bytes > 0 && machine.second_bytes > 0);
     }

@@ -17,14 +17,14 @@ pub(super) const MANY_ROWS: usize = 64;
 pub(super) const SMALL_BYTES: usize = 128 << 10;
 /// Up to this many bytes of output stay in the caches, however small these say they are.
 pub(super) const LEAST_STREAMED_CALL_BYTES: usize = 1 << 20;
-/// The prefetch distance of what is sent past the caches.
+/// The prefetch distance of what is streamed.
 pub(super) const PREFETCH_BYTES: usize = 2 << 10;
-/// How many runs are interleaved on their way past the caches, and bytes of each: as many places as CPUs prefetch from.
+/// How many runs are interleaved when they are streamed, and bytes of each: as many places as CPUs prefetch from.
 pub(super) const INTERLEAVED_RUNS: usize = 8;
 pub(super) const INTERLEAVED_BYTES: usize = 256;
 /// A block has at least so many rows of streamed runs.
 pub(super) const LEAST_STREAMED_ROWS: usize = 16;
-/// Shorter runs that follow each other in the output are joined in a stage before they are sent past the caches.
+/// Shorter runs that follow each other in the output are joined in a stage before they are streamed.
 pub(super) const LEAST_STREAMED_RUN_BYTES: usize = 128;
 
 /// Bytes of input in a block of rows, so that pieces that share lines find them in the first-level cache.
@@ -49,9 +49,11 @@ pub(super) const TURNS_OF_SET: usize = 4;
 pub(super) const CYCLE: usize = 16;
 /// Starting on some units.
 pub(super) const CALL_COST: usize = 20 * CYCLE;
-/// A load and a store of a run shorter than a line.
+/// A load and a store of a run shorter than a line; a store takes more than a cycle for the same reason as a
+/// window.
 pub(super) const RUN_COST: usize = 26;
-/// A load of a window, which may lie across two lines; and a pick from it.
+/// A load of a window, which takes more than a cycle because those that lie across two lines take two; and a pick from
+/// it.
 pub(super) const LOAD_COST: usize = 26;
 pub(super) const PICK_COST: usize = 16;
 /// A program that costs no more for a line is not compared with others.

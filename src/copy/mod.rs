@@ -9,7 +9,7 @@
 //! | `rounds.rs`, `joined.rs` | any other pieces, in rounds; those that continue each other are joined |
 //! | `nest.rs`, `piece.rs` | the normal form of such a piece, and how it is moved |
 //! | `cost.rs`, `describe.rs` | the choice of a method, and its description as text |
-//! | `bits.rs` | pieces of sub-byte elements, of 4 or 2 bits |
+//! | `bits.rs`, `bit_tile.rs`, `bit_runs.rs` | pieces of sub-byte elements, of 4 or 2 bits: as runs of bits; rows of columns, brought together; and the loops that pack runs |
 //! | `parallel.rs` | how work is shared among the caller's threads |
 //! | `deliver.rs`, `groups.rs` | how runs and groups are delivered to their targets: directly, by way of stages, and near the ends |
 //! | `stage.rs` | buffers in which lines are completed before they are streamed |
@@ -18,7 +18,6 @@
 //! | `runs.rs`, `stream.rs` | copy runs of bytes, and stream them |
 //! | `program.rs`, `program/`, `shuffle.rs`, `pick_dwords.rs` | arrange short units within registers: how programs are built, and the loops that run them |
 //! | `tile.rs` | transposes |
-//! | `bit_runs.rs`, `bit_columns.rs` | pack runs and columns of sub-byte elements |
 //! | `opaque.rs` | keeps compilers from unrolling loops, and unrolls them |
 //! | **machines** | |
 //! | `vector.rs`, `neon.rs`, `avx2.rs`, `avx512.rs` | what kernels are written in, for each level of CPU features |
@@ -33,8 +32,9 @@
 //! |---|---|
 //! | the transfer | `execute`; `share_out` among tasks |
 //! | rows and pieces | `move_rows`, `move_block`, `move_range`, `move_nest`, and by which method: `block_by_runs`, `nest_by_program` … |
+//! | sub-byte elements | `pack_ranges`, `pack_piece`, `pack_columns`, `pack_run` |
 //! | delivery | `deliver_runs`, `deliver_groups`, `deliver_block`, and how: `stream_step`, `stage_turns`, `run_turns` … |
-//! | kernels | `copy_run`, `copy_runs`, `stream_runs`, `shuffle`, `pick_dwords`, `transpose`, `stream_lines`, `pack_runs`, `pack_elements`, `pack_columns` |
+//! | kernels | `copy_run`, `copy_runs`, `stream_runs`, `shuffle`, `pick_dwords`, `transpose`, `stream_lines` |
 //!
 //! Words that mean the same in all files:
 //!
@@ -66,8 +66,8 @@ mod avx2;
 #[cfg(all(target_arch = "x86_64", feature = "avx512"))]
 mod avx512;
 mod bands;
-mod bit_columns;
 mod bit_runs;
+mod bit_tile;
 mod bits;
 mod blocks;
 mod call;

@@ -13,6 +13,7 @@ use super::vector::LINE_BYTES;
 use crate::math::isize_of;
 use crate::parts::{Part, Transfer};
 use crate::shape::{usize_of, MAX_RANK};
+use core::mem::swap;
 use core::ops::Range;
 
 /// The extent of an axis, and bytes from one step to the next in the input and in the output.
@@ -126,7 +127,6 @@ impl Nest {
 
     /// Inserts an axis in the order of steps in the output, flipped if it runs backwards there.
     fn insert(&mut self, mut axis: Axis) {
-        debug_assert!(self.rank < MAX_AXES, "no room for another axis");
         if axis.to < 0 {
             let last = axis.extent - 1;
             self.from = self.from.wrapping_add(axis.input_at(last));
@@ -134,19 +134,12 @@ impl Nest {
             axis.from = axis.from.wrapping_neg();
             axis.to = axis.to.wrapping_neg();
         }
-        let mut at = self.rank;
-        while let Some(before) = at.checked_sub(1).and_then(|at| self.axes.get(at)).copied() {
-            if before.to >= axis.to {
-                break;
+        self.push(axis);
+        for end in (2..=self.rank).rev() {
+            match self.axes.get_mut(..end) {
+                Some([.., outer, inner]) if outer.to < inner.to => swap(outer, inner),
+                _ => break,
             }
-            if let Some(slot) = self.axes.get_mut(at) {
-                *slot = before;
-            }
-            at -= 1;
-        }
-        if let Some(slot) = self.axes.get_mut(at) {
-            *slot = axis;
-            self.rank += 1;
         }
     }
 
@@ -223,19 +216,16 @@ impl Nest {
     pub(super) fn each(&self, mut visit: impl FnMut(isize, isize)) {
         let mut steps = [0usize; MAX_AXES];
         let (mut from, mut to) = (self.from, self.to);
-        loop {
+        let mut is_done = false;
+        while !is_done {
             visit(from, to);
-            let mut at = self.rank;
-            loop {
-                let Some(outer) = at.checked_sub(1) else { return };
-                at = outer;
-                let (Some(axis), Some(step)) = (self.axes.get(at), steps.get_mut(at)) else {
-                    return;
-                };
+            is_done = true;
+            for (axis, step) in self.axes().iter().zip(&mut steps).rev() {
                 *step += 1;
                 if *step < axis.extent {
                     from = from.wrapping_add(axis.from);
                     to = to.wrapping_add(axis.to);
+                    is_done = false;
                     break;
                 }
                 *step = 0;

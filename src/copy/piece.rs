@@ -28,34 +28,36 @@ pub(super) struct Choice<'a> {
 pub(super) enum Way<'a> {
     /// Run by run, along the innermost axis.
     Runs,
-    /// By a program, whose groups are units of the innermost axis, or all units of it in a step of the next one.
-    Units(&'a Program),
-    Rows(&'a Program),
-    /// By a program that makes the steps of the innermost axis together, as if they were pieces. Its units are those of
-    /// the axis outward of it.
-    Columns {
-        program: &'a Program,
-        crossing: usize,
-    },
+    /// By a program that makes these groups.
+    Program(&'a Program, Grouping),
     /// By tiles that transpose the innermost axis with this one, along which units are contiguous in the input.
-    Tiles {
-        crossing: usize,
-    },
+    Tiles { crossing: usize },
+}
+
+/// What the groups are that a program makes.
+#[derive(Clone, Copy)]
+pub(super) enum Grouping {
+    /// Units of the innermost axis.
+    Units,
+    /// All units of the innermost axis in a step of the next one.
+    Rows,
+    /// The steps of the innermost axis, as if they were pieces. Their units are those of the axis outward of it.
+    Columns { crossing: usize },
 }
 
 impl Way<'_> {
     /// Returns the number of axes, from the innermost on, that are moved as a whole.
     pub(super) fn whole_axes(&self) -> usize {
         match self {
-            Self::Rows(_) | Self::Columns { .. } => 2,
-            Self::Runs | Self::Units(_) | Self::Tiles { .. } => 1,
+            Self::Program(_, Grouping::Rows | Grouping::Columns { .. }) => 2,
+            Self::Runs | Self::Program(_, Grouping::Units) | Self::Tiles { .. } => 1,
         }
     }
 
     /// Brings the axes of a normal form into the order in which they are moved: columns that a program makes together
     /// come inside the innermost axis, so that tasks divide the others.
     pub(super) fn arrange(&self, nest: &mut Nest) {
-        if let &Self::Columns { crossing, .. } = self {
+        if let &Self::Program(_, Grouping::Columns { crossing }) = self {
             if let Some(columns) = nest.remove(crossing) {
                 nest.push(columns);
             }
@@ -63,12 +65,10 @@ impl Way<'_> {
     }
 }
 
-/// What a program for a piece would make.
+/// What a program for a piece would make: this many groups for each piece of the pattern.
 struct Candidate {
     pattern: Pattern,
-    /// Whether its groups are all units of the innermost axis.
-    are_rows: bool,
-    /// The number of groups of each piece.
+    grouping: Grouping,
     count: usize,
 }
 
@@ -83,36 +83,20 @@ impl<'a> Choice<'a> {
         }
         costs.runs += div(CALL_COST * LINE_BYTES, unit * inner.extent);
         let crossing = outward.iter().position(|axis| axis.from == unit.cast_signed());
-        let columns = crossing.and_then(|crossing| outward.get(crossing)).map(|axis| axis.extent);
-        if let Some(columns) = columns {
-            costs.transpose = cost::of_transpose(call, unit, columns, inner.extent);
+        if let Some(columns) = crossing.and_then(|crossing| outward.get(crossing)) {
+            costs.transpose = cost::of_transpose(call, unit, columns.extent, inner.extent);
         }
-        let by_columns =
-            columns.filter(|columns| *columns <= MAX_COLUMNS && inner.extent >= MANY_ROWS);
-        let candidate = match by_columns {
-            Some(pieces) => Candidate {
-                pattern: Pattern {
-                    group: Group::single(unit, inner.from),
-                    pieces,
-                    apart: unit.cast_signed(),
-                },
-                are_rows: false,
-                count: inner.extent,
-            },
-            None => groups_of(nest),
-        };
+        let Candidate { pattern, grouping, count } = candidate_of(nest, outward, *inner, crossing);
         let limit = costs.without_program();
-        let cost = cost::make_program(call, slot, candidate.pattern, candidate.count, limit);
+        let cost = cost::make_program(call, slot, pattern, count, limit);
         // Units must be enough for a turn.
-        let program =
-            slot.get().filter(|made| candidate.are_rows || inner.extent >= made.turn_groups());
-        costs.program = if program.is_some() { cost } else { None };
+        let is_enough = |program: &&Program| {
+            matches!(grouping, Grouping::Rows) || inner.extent >= program.turn_groups()
+        };
+        let program = slot.get().filter(is_enough);
+        costs.program = program.and(cost);
         let way = match (costs.best(), program, crossing) {
-            (Method::Program, Some(program), Some(crossing)) if by_columns.is_some() => {
-                Way::Columns { program, crossing }
-            }
-            (Method::Program, Some(program), _) if candidate.are_rows => Way::Rows(program),
-            (Method::Program, Some(program), _) => Way::Units(program),
+            (Method::Program, Some(program), _) => Way::Program(program, grouping),
             (Method::Transpose, _, Some(crossing)) => Way::Tiles { crossing },
             (Method::Runs | Method::Program | Method::Transpose, _, _) => Way::Runs,
         };
@@ -120,23 +104,33 @@ impl<'a> Choice<'a> {
     }
 }
 
-/// Returns the groups that a program would make of a piece that has axes.
-fn groups_of(nest: &Nest) -> Candidate {
+/// Returns the groups that a program would make of a piece. `crossing` is the axis along which units are contiguous in
+/// the input.
+fn candidate_of(nest: &Nest, outward: &[Axis], inner: Axis, crossing: Option<usize>) -> Candidate {
     let unit = nest.unit;
-    let inner = nest.axes().last().copied().unwrap_or(Axis::ONE);
+    let group = Group::single(unit, inner.from);
+    if let Some(crossing) = crossing {
+        let pieces = outward.get(crossing).map_or(1, |axis| axis.extent);
+        if pieces <= MAX_COLUMNS && inner.extent >= MANY_ROWS {
+            let pattern = Pattern { group, pieces, apart: unit.cast_signed() };
+            let grouping = Grouping::Columns { crossing };
+            return Candidate { pattern, grouping, count: inner.extent };
+        }
+    }
     let bytes = unit * inner.extent;
-    if let [.., outer, _] = *nest.axes() {
+    if let [.., outer] = *outward {
         // Longer groups are rows of turns, unless few of them make whole lines, or turns may be longer than a row.
         let is_row =
             bytes > LINE_BYTES && !bytes.is_multiple_of(LINE_BYTES / 2) && unit.is_power_of_two();
         if !is_row && bytes <= LONGEST_GROUP_BYTES && outer.to == bytes.cast_signed() {
             let group = Group { unit, units: inner.extent, apart: inner.from, from: outer.from };
             let pattern = Pattern { group, pieces: 1, apart: 0 };
-            return Candidate { pattern, are_rows: true, count: div(nest.total(), bytes) };
+            let count = div(nest.total(), bytes);
+            return Candidate { pattern, grouping: Grouping::Rows, count };
         }
     }
-    let pattern = Pattern { group: Group::single(unit, inner.from), pieces: 1, apart: 0 };
-    Candidate { pattern, are_rows: false, count: div(nest.total(), unit) }
+    let pattern = Pattern { group, pieces: 1, apart: 0 };
+    Candidate { pattern, grouping: Grouping::Units, count: div(nest.total(), unit) }
 }
 
 /// Moves a piece, or parts of one.
@@ -183,14 +177,13 @@ impl Mover<'_> {
         unsafe {
             match self.way {
                 Way::Runs => self.nest_by_runs(nest, inner),
-                Way::Units(program) => self.nest_by_program(nest, program, inner, Axis::ONE),
-                Way::Rows(program) => {
-                    let rows = nest.pop().unwrap_or(Axis::ONE);
-                    self.nest_by_program(nest, program, rows, Axis::ONE);
-                }
-                Way::Columns { program, .. } => {
-                    let units = nest.pop().unwrap_or(Axis::ONE);
-                    self.nest_by_program(nest, program, units, inner);
+                Way::Program(program, grouping) => {
+                    let (groups, columns) = match grouping {
+                        Grouping::Units => (inner, Axis::ONE),
+                        Grouping::Rows => (nest.pop().unwrap_or(Axis::ONE), Axis::ONE),
+                        Grouping::Columns { .. } => (nest.pop().unwrap_or(Axis::ONE), inner),
+                    };
+                    self.nest_by_program(nest, program, groups, columns);
                 }
                 Way::Tiles { crossing } => {
                     let columns = nest.remove(crossing).unwrap_or(Axis::ONE);

@@ -91,12 +91,14 @@ fn place_in(own: usize, at: usize, all: usize) -> usize {
 fn round_bytes(transfer: &Transfer<'_>, call: &Call) -> usize {
     let mut pieces = joined(transfer);
     let (Some(first), Some(_)) = (pieces.next(), pieces.next()) else { return usize::MAX };
-    if !transfer.geometry.dtype.is_sub_byte() {
-        let nest = Nest::in_bytes(transfer, &first.part, first.step);
-        let unit = nest.unit.cast_signed();
-        if nest.axes().iter().any(|axis| axis.from == unit) {
-            return usize::MAX;
-        }
+    let nest = if transfer.geometry.dtype.is_sub_byte() {
+        Nest::in_elements(transfer, &first.part)
+    } else {
+        Nest::in_bytes(transfer, &first.part, first.step)
+    };
+    let unit = nest.unit.cast_signed();
+    if nest.axes().iter().any(|axis| axis.from == unit) {
+        return usize::MAX;
     }
     let least = transfer.parts.count().saturating_mul(LEAST_ROUND_BYTES);
     call.machine.second_bytes.max(least) / 2

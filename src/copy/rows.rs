@@ -229,7 +229,7 @@ mod tests {
         let packed = transfer(DType::Uint16, &shape, 3, memory.as_ptr().cast());
         let bytes = 2 * usize::try_from(shape.iter().product::<i64>()).unwrap();
         let transfer = Transfer { strides: Some(&strides), bytes, ..packed };
-        let call = Call::new(Machine::of_words("").unwrap().0, &transfer, None);
+        let call = Call::new(Machine::of_words("").unwrap(), &transfer, None);
         let rows = Rows::of(&transfer, call).expect("rows");
         let places = places(outer, strides);
         let case = format!("{outer:?} of strides {strides:?}");

@@ -1,4 +1,4 @@
-//! Stages, for what is not whole lines yet on its way past the caches: any kernel fills them, and whole lines are
+//! Stages, for what is to be streamed and is not whole lines yet: any kernel fills them, and whole lines are
 //! streamed. The rest of a line waits in the stage for what follows in the target.
 //!
 //! A target that does not begin a line gets 100 bytes, and then 60 more:

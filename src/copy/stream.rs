@@ -1,4 +1,4 @@
-//! Kernels that stream runs: whole lines past the caches with non-temporal stores, the rest at both ends with others.
+//! Kernels that stream runs: whole lines with non-temporal stores, the rest at both ends with others.
 //!
 //! Some long runs are interleaved, a few lines of each, because CPUs prefetch from several places at a time that are
 //! read in order (`ahead.rs`). With four runs:

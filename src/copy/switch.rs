@@ -16,8 +16,8 @@ pub unsafe extern "C" fn libsplit_test_force(words: *const c_char) -> i32 {
     // SAFETY: the caller's promise.
     let words = unsafe { CStr::from_ptr(words) };
     match Machine::of_words(words.to_str().unwrap_or("?")) {
-        Ok((machine, number)) => {
-            machine.put(number);
+        Ok(machine) => {
+            machine.put();
             0
         }
         Err(refused) => refused as i32,

@@ -38,7 +38,7 @@ pub(super) trait Vector: Copy {
         Self::load(source)
     }
     unsafe fn store(self, target: *mut u8);
-    /// Stores past the caches, where such stores exist and CPUs do not do so by themselves.
+    /// Streams the register, where such stores exist and CPUs do not do so by themselves; elsewhere, stores it.
     ///
     /// # Safety
     /// `target` must be a multiple of the register's bytes, and a fence must follow the last stream.
@@ -63,8 +63,10 @@ pub(super) trait Vector: Copy {
         }
     }
     /// Returns units of `U` bytes from both registers in turn: from the low halves of lanes, and from the high halves.
+    /// Levels with tiles define it; without it they do not compile.
     #[inline(always)]
     unsafe fn unpack<const U: usize>(self, other: Self) -> (Self, Self) {
+        const { assert!(Self::BYTES == 0, "no unpack, which tiles need") }
         (self, other)
     }
     /// Transposes lanes: the first register returned has the first lanes of all, the second one the second lanes, and
@@ -81,9 +83,11 @@ pub(super) trait Vector: Copy {
     unsafe fn load_window(source: *const u8, [offset, _]: [isize; 2]) -> Self {
         Self::load(source.wrapping_offset(offset))
     }
-    /// Returns the bytes of this window that have these indices. Never called on levels that cannot pick.
+    /// Returns the bytes of this window that have these indices. Levels that can pick define it; without it they do not
+    /// compile.
     #[inline(always)]
     unsafe fn pick(self, _index: Self) -> Self {
+        const { assert!(Self::WINDOW_BYTES == 0, "no pick, which programs need") }
         self
     }
     /// Returns the bytes of this and of another window that have these indices, as `Pick` says.
@@ -91,9 +95,10 @@ pub(super) trait Vector: Copy {
     unsafe fn pick_two(self, window: Self, [first, second]: [Self; 2]) -> Self {
         self.pick(first).pick_more(window, second)
     }
-    /// Returns these bytes together with some of another window.
+    /// Returns these bytes together with some of another window. Defined as `pick` is.
     #[inline(always)]
     unsafe fn pick_more(self, _window: Self, _index: Self) -> Self {
+        const { assert!(Self::WINDOW_BYTES == 0, "no pick_more, which programs need") }
         self
     }
     /// Prefetches the line of an address, which may be any address at all.

@@ -50,8 +50,9 @@ impl<'a> Planned<'a> {
     ) -> Result<Self, Error> {
         // SAFETY: promises 1 and 3.
         let planned = unsafe { Self::read(plan) }?;
-        let expected = number(planned.head.num_outputs);
-        if expected != number(num_outputs) {
+        let expected = planned.head.num_outputs;
+        if expected != num_outputs {
+            let expected = number(expected);
             return Err(Error::PlanOutputs { expected, actual: num_outputs });
         }
         Ok(planned)

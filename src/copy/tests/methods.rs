@@ -104,7 +104,7 @@ fn description(split: &Split, machine: Machine) -> String {
 
 /// Returns the descriptions at a level, each below the split's name.
 fn at_level(name: &str, level: Level) -> String {
-    let (mut machine, _) = Machine::of_words(&format!("{name} other")).unwrap();
+    let mut machine = Machine::of_words(&format!("{name} other")).unwrap();
     assert_eq!(machine.kernels.level, level);
     (machine.cached_bytes, machine.second_bytes) = (16 << 20, 1 << 20);
     let mut text = format!("{name}\n");

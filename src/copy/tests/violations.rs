@@ -192,28 +192,35 @@ fn transfers() {
     fails("1..9 of 4", || nest.restrict(0, 1..9));
     fails("axis 7 of 1", || nest.restrict(7, 0..1));
     fails("no room for another axis", || (0..65).for_each(|_| nest.push(Axis::ONE)));
-    fails("elements of 6 bits", || {
-        kernels().of_bits(6);
-    });
     let _: Option<&dyn Executor> = None;
 }
 
 #[test]
 fn bits() {
-    use super::super::bit_runs::{BitRuns, Source, Writer};
+    use super::super::bit_runs::{BitRuns, Writer};
+    use super::super::bit_tile::Tile;
     let memory = [0u8; 64];
     let mut output = [0u8; 64];
-    let begin = output.as_mut_ptr();
-    let mut out = Writer::new(begin, begin.wrapping_add(8));
-    fails("bits were written beyond the end", || out.advance(9));
-    fails("is not 3 bits", || out.hold(0xFF, 3));
-    let source = Source { bytes: memory.as_ptr(), readable: memory.as_ptr() as usize + 64 };
-    // SAFETY: never reached.
+    let target = output.as_mut_ptr();
+    let source = memory.as_ptr();
+    let readable_end = source.wrapping_add(memory.len());
+    let runs = BitRuns { source, readable_end, begin: 0, step: 8, run: 4, size: 4 };
+    let some = |bytes: usize| Writer::new(target, target.wrapping_add(bytes));
+    // SAFETY: never reached, or within the arrays.
     unsafe {
-        fails("bits in 1 words", || source.push_words(&mut [0], 0, 65, false));
-        fails("self.size * E", || {
-            let runs = BitRuns { source, begin: 0, step: 8, bits: 4, size: 4, are_far: false };
-            (kernels().bits_of_2.pack_elements)(&runs, output.as_mut_ptr(), 0, 1);
+        fails("1 bytes are written where 0 have room", || runs.pack(&mut some(1), 0..16));
+        fails("bits are held that have no room", || {
+            let mut out = some(0);
+            runs.pack(&mut out, 0..4);
+            out.finish();
         });
+        fails("a run that ends behind what may be read", || {
+            BitRuns { readable_end: source, ..runs }.pack(&mut some(1), 0..4);
+        });
+        fails("runs are single elements", || {
+            BitRuns { run: 6, size: 6, ..runs }.pack(&mut some(64), 0..66);
+        });
+        fails("single elements that end behind", || runs.pack(&mut some(64), 4 * 60..4 * 76));
+        fails("rows of 516 bits", || Tile::new().fill(&runs, 0..129, 0..1));
     }
 }
