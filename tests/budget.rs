@@ -17,7 +17,7 @@ const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 const ENGINE: &str = "src/copy/";
 const MACHINE: &str = "src/copy/machine";
 
-const ENGINE_CODE_LINES: usize = 4_940;
+const ENGINE_CODE_LINES: usize = 4_400;
 const OTHER_CODE_LINES: usize = 4_200;
 const ENGINE_FILES: usize = 40;
 const FILE_CODE_LINES: usize = 500;

@@ -102,13 +102,10 @@ pub(super) fn make_program(
     if !is_short(group.unit) || are_few || call.is_far(group.apart) {
         return None;
     }
-    let is_known = slot.get().is_some_and(|program| *program.pattern() == pattern);
-    let program = if is_known {
-        slot.get()
-    } else {
-        slot.make(pattern, &call.machine.kernels.registers, call.streams, limit)
-    };
-    let cost = program.map(|program| of_program(call, program));
+    if slot.get().is_none_or(|program| *program.pattern() != pattern) {
+        slot.make(pattern, &call.machine.kernels.registers, call.streams, limit);
+    }
+    let cost = slot.get().map(|program| of_program(call, program));
     if cost.is_none_or(|cost| cost >= limit) {
         slot.clear();
         return None;
