@@ -105,8 +105,8 @@ impl Rows {
         };
         let are_long = div(self.row_bytes, bands.all().len()) >= LONG_RUN_BYTES;
         let bytes = if is_once || are_long { LONG_BLOCK_BYTES } else { BLOCK_BYTES };
-        let has_columns = bands.all().iter().any(|band| band.costs.best() == Method::Transpose);
-        let columns = if has_columns { div(COLUMN_BYTES, self.run_bytes(1)) } else { 0 };
+        let transposed = bands.all().iter().filter(|band| band.costs.best() == Method::Transpose);
+        let columns = transposed.map(|band| div(COLUMN_BYTES, band.run)).max().unwrap_or(0);
         let rows = div(bytes, step).max(columns);
         // If the first block begins a line in the outputs, so do all others of rows at equal distances.
         if bands.all().iter().any(|band| cost::is_short(band.run)) {

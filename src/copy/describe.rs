@@ -1,7 +1,6 @@
 //! Describes what a copy will do, as text for people.
 
 use super::call::Call;
-use super::joined::joined;
 use super::kernels::Level;
 use super::machine::Machine;
 use super::nest::Nest;
@@ -26,7 +25,8 @@ pub(crate) fn cpu_string() -> &'static CStr {
 }
 
 /// Writes the normal form, the method and what the others would cost, the level, and whether outputs are streamed. If
-/// pieces differ, the first stands for all. Addresses do not matter.
+/// pieces differ, the first stands for all. Addresses do not matter, so pieces whose outputs continue each other are not
+/// joined here.
 pub(crate) fn describe(transfer: &Transfer<'_>, text: &mut Text<'_>) {
     describe_on(Machine::here(), transfer, text);
 }
@@ -48,8 +48,8 @@ pub(super) fn describe_on(machine: Machine, transfer: &Transfer<'_>, text: &mut 
         rows.describe(transfer, &mut slot, text);
     } else if transfer.geometry.dtype.is_sub_byte() {
         text.text("\nbits: runs of sub-byte elements are shifted into place");
-    } else if let Some(piece) = joined(transfer).next() {
-        let nest = Nest::in_bytes(transfer, &piece.part, piece.step);
+    } else if let Some(part) = transfer.parts.iter().next() {
+        let nest = Nest::in_bytes(transfer, &part, None);
         text.text("\npiece: unit ").number(nest.unit).text(" bytes, axes");
         for axis in nest.axes() {
             text.text(" ").number(axis.extent).text(" (").number(axis.from as i64);

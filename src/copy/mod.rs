@@ -23,16 +23,15 @@
 //! | `vector.rs`, `neon.rs`, `avx2.rs`, `avx512.rs` | what kernels are written in, for each level of CPU features |
 //! | `kernels.rs`, `level.rs` | the table of kernels, and the table of each level |
 //! | `cpu.rs`, `machine.rs`, `machine_constants.rs` | what the CPU has, and what was measured |
-//! | `tests/` | for tests: pretends to be on another machine, and checks the engine's choices and assertions |
-//! | `tests/` | what several files' tests need, and a violation of each assertion |
+//! | `tests/` | for tests: other machines than this one, what several files' tests need, the methods that are chosen, and violations of assertions |
 //!
 //! Each layer has verbs of its own, so that names tell where one is:
 //!
 //! | layer | verbs |
 //! |---|---|
 //! | the transfer | `execute`; `share_out` among tasks |
-//! | rows and pieces | `move_rows`, `move_block`, `move_range`, `move_nest`, and by which method: `block_by_runs`, `nest_by_program` … |
-//! | sub-byte elements | `pack_ranges`, `pack_piece`, `pack_columns`, `pack_run` |
+//! | rows and pieces | `move_rows`, `move_block`, `move_ranges`, `move_some`, `move_nest`, and by which method: `block_by_runs`, `nest_by_program` … |
+//! | sub-byte elements | `pack_piece`, `pack_columns`, `pack_run` |
 //! | delivery | `deliver_runs`, `deliver_groups`, `deliver_block`, and how: `stream_step`, `stage_turns`, `run_turns` … |
 //! | kernels | `copy_run`, `copy_runs`, `stream_runs`, `shuffle`, `pick_dwords`, `transpose`, `stream_lines` |
 //!

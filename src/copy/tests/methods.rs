@@ -144,3 +144,14 @@ fn methods_are_those_that_were_read() {
         );
     }
 }
+
+/// A plan does not know addresses, so it describes pieces as if their outputs did not continue each other.
+#[test]
+fn pieces_of_one_step_are_described_one_by_one() {
+    let split = Split {
+        output_strides: Some(&[4, 1]),
+        ..packed("columns of four", Float, &[1 << 18, 4], 1, &[1, 1, 1, 1])
+    };
+    let text = description(&split, Machine::of_words("portable other").unwrap());
+    assert!(text.contains("axes 262144 (16 to 16):"), "{text}");
+}
