@@ -112,7 +112,7 @@ use crate::parts::{Parts, Transfer};
 use bands::Bands;
 use call::{Call, Scratch};
 use machine::Machine;
-use machine_constants::{MANY_ROWS, TASK_PIECE_BYTES, WALK_BYTES};
+use machine_constants::{MANY_ROWS, TASK_BYTES, TASK_PIECE_BYTES, WALK_BYTES};
 use parallel::{Ranges, Shared, Work};
 use rows::Rows;
 use vector::LINE_BYTES;
@@ -207,9 +207,9 @@ fn work_of(transfer: &Transfer<'_>, rows: Option<&Rows>, has_threads: bool) -> W
                 let granule = LINE_BYTES / 4;
                 return Work { of: Shared::Pieces, bytes, units: pieces, granule, least: 0 };
             }
-            let units = rows.count;
-            let granule = LINE_BYTES.min(units);
-            Work { of: Shared::Rows, bytes, units, granule, least }
+            // So many rows end lines of all pieces; where that is more than a task needs, a range may end anywhere.
+            let granule = if LINE_BYTES * rows.row_bytes <= TASK_BYTES { LINE_BYTES } else { 1 };
+            Work { of: Shared::Rows, bytes, units: rows.count, granule, least }
         }
         _ => {
             let least = pieces.saturating_mul(WALK_BYTES);

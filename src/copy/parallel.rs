@@ -77,7 +77,8 @@ pub(super) struct Work {
 impl Work {
     /// Returns how many ranges are worth it.
     fn ranges(&self, machine: &Machine) -> usize {
-        div(self.bytes, self.least.max(machine.threshold(TASK_BYTES)))
+        let most = div_ceil(self.units, self.granule);
+        div(self.bytes, self.least.max(machine.threshold(TASK_BYTES))).min(most)
     }
 
     /// Returns how many of so many tasks are of use, at least 1.
