@@ -76,23 +76,24 @@ impl Groups<'_> {
         Self { stretch: self.stretch.steps(begin, extent), ..*self }
     }
 
-    /// Returns how many whole turns make the groups of a step, and how many groups are left over.
+    /// Returns how many whole turns make the groups of a step, and whether groups are left over.
     #[inline(always)]
-    pub(super) fn division(&self) -> (usize, usize) {
-        div_rem(self.stretch.count, self.program.turn_groups())
+    pub(super) fn division(&self) -> (usize, bool) {
+        let (whole, left) = div_rem(self.stretch.count, self.program.turn_groups());
+        (whole, left > 0)
     }
 
     /// Returns how often turns follow each other: once in each step, and a last turn if groups are left over.
     #[inline(always)]
-    pub(super) fn sequences(&self, (_, left): (usize, usize)) -> usize {
-        self.stretch.outer.extent << usize::from(left > 0)
+    pub(super) fn sequences(&self, has_last: bool) -> usize {
+        self.stretch.outer.extent << usize::from(has_last)
     }
 
     /// Returns the turns of such a sequence.
     #[inline(always)]
-    pub(super) fn turns(&self, sequence: usize, (whole, left): (usize, usize)) -> Turns {
-        let step = self.steps(sequence >> usize::from(left > 0), 1);
-        let (some, count) = if left > 0 && sequence % 2 == 1 {
+    pub(super) fn turns(&self, sequence: usize, whole: usize, has_last: bool) -> Turns {
+        let step = self.steps(sequence >> usize::from(has_last), 1);
+        let (some, count) = if has_last && sequence % 2 == 1 {
             (step.slice(self.stretch.count - self.program.turn_groups(), 0), 1)
         } else {
             (step, whole)

@@ -97,9 +97,9 @@ unsafe fn one_set<V: Vector, const E: usize, const R: usize>(
     let index =
         program.picks_of::<E, R>(set).map(|picks| picks.map(|Pick(index)| V::load(index.as_ptr())));
     let targets = targets_of::<V, E>(groups, set);
-    let division = groups.division();
-    for sequence in 0..groups.sequences(division) {
-        let Turns { mut source, mut at, count } = groups.turns(sequence, division);
+    let (whole, has_last) = groups.division();
+    for sequence in 0..groups.sequences(has_last) {
+        let Turns { mut source, mut at, count } = groups.turns(sequence, whole, has_last);
         for _ in 0..count {
             if distance != 0 {
                 for [window, _] in windows {
