@@ -208,7 +208,7 @@ fn work_of(transfer: &Transfer<'_>, rows: Option<&Rows>, has_threads: bool) -> W
                 return Work { of: Shared::Pieces, bytes, units: pieces, granule, least: 0 };
             }
             // So many rows end lines of all pieces; where that is more than a task needs, a range may end anywhere.
-            let granule = if LINE_BYTES * rows.row_bytes <= TASK_BYTES { LINE_BYTES } else { 1 };
+            let granule = if rows.row_bytes <= TASK_BYTES / LINE_BYTES { LINE_BYTES } else { 1 };
             Work { of: Shared::Rows, bytes, units: rows.count, granule, least }
         }
         _ => {
