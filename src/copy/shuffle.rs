@@ -187,12 +187,16 @@ mod tests {
                     for (pieces, apart) in
                         [(1, 0), (2, unit as isize), (3, unit as isize), (6, unit as isize)]
                     {
-                        let mut slot = ProgramSlot::new(kernels.registers.bytes);
-                        let (pattern, streams) = (Pattern { group, pieces, apart }, unit % 2 == 0);
-                        let program = slot.make(pattern, &kernels.registers, streams, usize::MAX);
-                        if let Some(program) = program {
-                            made += 1;
-                            check(program, pieces);
+                        for streams in [false, true] {
+                            let mut slot = ProgramSlot::new(kernels.registers.bytes);
+                            let (pattern, registers) =
+                                (Pattern { group, pieces, apart }, &kernels.registers);
+                            if let Some(program) =
+                                slot.make(pattern, registers, streams, usize::MAX)
+                            {
+                                made += 1;
+                                check(program, pieces);
+                            }
                         }
                     }
                 }
