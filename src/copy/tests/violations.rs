@@ -155,6 +155,9 @@ fn groups() {
                 true,
             );
         });
+        fails("dwords are not streamed", || {
+            (kernels.registers.dwords.shuffle)(&Groups { program, stretch }, true);
+        });
         let call = a_call(&output);
         fails("2 targets for a program of 3 pieces", || {
             let stretch = Stretch { targets: &targets[..2], ..stretch };
