@@ -194,8 +194,7 @@ mod tests {
     use super::super::execute_on;
     use super::super::machine::Machine;
     use super::super::parallel::{Executor, Streaming};
-    use super::super::tests::levels;
-    use super::super::tests::{parts, transfer};
+    use super::super::tests::{levels, parts, transfer};
     use super::{is_streamed, Kernels, Transfer};
     use crate::dtype::DType;
     use crate::pieces::Pieces;
