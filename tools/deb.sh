@@ -17,7 +17,8 @@ if [ "$missing" ]; then
 fi
 
 echo "==> deb: the packages"
-SOURCE_DATE_EPOCH=$(git log -1 --format=%ct 2>/dev/null || date +%s)
+# A source archive has no commit, but its files have the time of one.
+SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || stat --format=%Y Cargo.toml)}
 export SOURCE_DATE_EPOCH
 cmake -S . -B $build -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX=/usr -DLIBSPLIT_CARGO_DIR="$PWD/build/release/cargo" \
     -DLIBSPLIT_BUILD_TESTS=OFF -DLIBSPLIT_BUILD_EXAMPLES=OFF -DLIBSPLIT_BUILD_BENCH=OFF >/dev/null

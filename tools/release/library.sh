@@ -1,0 +1,60 @@
+#!/bin/sh
+# The library for Linux: an archive for each CPU and C library. From each, as unpacked in a new place, a program is built
+# with what pkg-config says, with the shared library and with the static one, and run; those for AArch64 under qemu.
+set -eu
+. tools/release/common.sh
+need_llvm
+need qemu-aarch64 qemu-user
+need aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu
+need musl-gcc musl-tools
+need_rust_for x86_64-unknown-linux-gnu aarch64-unknown-linux-gnu
+
+# The loader of musl for AArch64 is in Debian's package for that CPU, which is unpacked.
+need_arm_musl() {
+    arm_musl=$foreign/musl-arm64
+    [ ! -e "$arm_musl/lib" ] || return 0
+    mkdir -p "$foreign/lists/partial"
+    (
+        cd "$foreign"
+        of_arm() { apt-get -qq -o APT::Architectures::=arm64 -o Dir::State::Lists="$foreign/lists" "$@"; }
+        of_arm update && of_arm download musl:arm64 && dpkg -x musl_*_arm64.deb "$arm_musl"
+    ) || skip "apt-get could not download musl for AArch64"
+}
+
+for cpu in x86_64 aarch64; do
+    for libc in gnu musl; do
+        name=libsplit-$version-$cpu-linux-$libc
+        zig_target=$(echo "$cpu-linux-$libc" | sed 's/gnu$/gnu.2.17/')
+        compiler=$(zig_cc "$zig_target")
+        cat >"build/$name.cmake" <<TOOLCHAIN
+set(CMAKE_SYSTEM_NAME Linux)
+set(CMAKE_SYSTEM_PROCESSOR $cpu)
+set(CMAKE_C_COMPILER $compiler)
+set(CMAKE_AR $(command -v "llvm-ar-$llvm"))
+set(CMAKE_OBJCOPY $(command -v "llvm-objcopy-$llvm"))
+set(CMAKE_READELF $(command -v "llvm-readelf-$llvm"))
+TOOLCHAIN
+        build_library "$name" -DCMAKE_TOOLCHAIN_FILE="$PWD/build/$name.cmake"
+        tools/pack.sh "$stages/$name" "$out"
+
+        prefix=$(unpack "$name")
+        newest=$("llvm-readelf-$llvm" --version-info "$prefix/lib/libsplit.so" | grep -o 'GLIBC_[0-9.]*' | sort -V | tail -n 1)
+        printf '%s\nGLIBC_2.17\n' "${newest:-GLIBC_2}" | sort -VC ||
+            { echo "error: $name needs $newest, which is newer than 2.17" >&2; exit 1; }
+        export PKG_CONFIG_LIBDIR="$prefix/lib/pkgconfig"
+        case $cpu-$libc in
+        x86_64-*) set -- ;;
+        aarch64-gnu) set -- "$(command -v qemu-aarch64)" -L /usr/aarch64-linux-gnu ;;
+        aarch64-musl)
+            need_arm_musl
+            set -- "$(command -v qemu-aarch64)" -L "$arm_musl"
+            ;;
+        esac
+        for library in libsplit libsplit-static; do
+            # shellcheck disable=SC2046 # several words
+            "$compiler" c-tests/consumer/main.c -o "$fresh/$library" $(pkg-config --cflags --libs $library)
+            expect '1 2 | 3 4 5 6' LD_LIBRARY_PATH="$prefix/lib" "$@" "$fresh/$library"
+        done
+        unset PKG_CONFIG_LIBDIR
+    done
+done
