@@ -10,13 +10,14 @@
 #   debian    the Debian packages
 #   windows   the library for Windows
 #   macos     the library for macOS, which nobody has run
+#   packaging recipes for Conan, vcpkg, Homebrew and conda
 #   sbom      the list of what everything is made of
 #   sums      the SHA-256 sums of all files, signed with the key that SIGNING_KEY names
 #
 # Python's tools come from the environment in VENV. Equal commits give equal bytes, wherever, whenever and by whomever they
 # are built, on machines with equal tools: tools/reproducible.sh checks that.
 set -eu
-[ $# -ge 1 ] || { sed -n 's/^# \{0,1\}//; 2,17p' "$0"; exit 2; }
+[ $# -ge 1 ] || { sed -n 's/^# \{0,1\}//; 2,18p' "$0"; exit 2; }
 umask 022
 mkdir -p "$1"
 out=$(realpath "$1")
@@ -25,7 +26,7 @@ venv=$(realpath "${VENV:-.venv}")
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
 export out venv version SOURCE_DATE_EPOCH LC_ALL=C.UTF-8 TZ=UTC
-[ $# -gt 0 ] || set -- source library crate python tool debian windows macos sbom sums
+[ $# -gt 0 ] || set -- source library crate python tool debian windows macos packaging sbom sums
 if [ "$1" = source ]; then
     echo "==> release: source"
     tools/dist.sh "$out"

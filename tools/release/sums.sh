@@ -4,7 +4,7 @@
 set -eu
 cd "$out"
 rm -f SHA256SUMS SHA256SUMS.asc
-sha256sum -- * >SHA256SUMS.new
+find . -maxdepth 1 -type f ! -name SHA256SUMS.new -printf '%P\n' | sort | xargs sha256sum -- >SHA256SUMS.new
 mv SHA256SUMS.new SHA256SUMS
 if [ -z "${SIGNING_KEY:-}" ]; then
     echo "not signed: SIGNING_KEY names no key"

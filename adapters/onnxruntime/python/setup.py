@@ -83,7 +83,10 @@ class WithCrate(sdist):
             for name in ["Cargo.toml", "Cargo.lock", *names]:
                 here, there = crate / name, rust / crate.relative_to(LIBRARY) / name
                 there.parent.mkdir(parents=True, exist_ok=True)
-                (shutil.copytree if here.is_dir() else shutil.copy2)(here, there)
+                if here.is_dir():
+                    shutil.copytree(here, there)
+                else:
+                    shutil.copy2(here, there)
 
 
 SCRATCH.mkdir(parents=True, exist_ok=True)
