@@ -76,8 +76,7 @@ class WithCrate(sdist):
         if PACKED.exists():
             shutil.copytree(PACKED, rust, ignore=shutil.ignore_patterns("build"))
             return
-        crates = {LIBRARY: [".cargo/config.toml", "build.rs", "src", "include", "README.md", "CHANGELOG.md",
-                            "LICENSE-MIT", "LICENSE-APACHE"],
+        crates = {LIBRARY: ["build.rs", "src", "include", "README.md", "CHANGELOG.md", "LICENSE-MIT", "LICENSE-APACHE"],
                   CRATE: ["build.rs", "src"]}
         for crate, names in crates.items():
             for name in ["Cargo.toml", "Cargo.lock", *names]:
