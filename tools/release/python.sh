@@ -1,9 +1,10 @@
 #!/bin/sh
 # The Python packages. libsplit: a wheel for glibc and one for musl, for every CPython from 3.10 on; libsplit-onnxruntime: a
 # wheel for glibc; and the source distribution of each, from which a wheel is built again. What is for glibc is installed in
-# new environments and used. There is no CPython for musl here, so auditwheel only looks at that wheel.
+# new environments and used. There is no CPython for musl here, so that wheel is only looked at: it needs musl alone.
 set -eu
 . tools/release/common.sh
+need_llvm
 need_rust_for x86_64-unknown-linux-gnu x86_64-unknown-linux-musl
 python=$venv/bin/python
 export PATH="$venv/bin:$PATH" CARGO_TARGET_DIR="$PWD/build/python-cargo"
@@ -18,7 +19,7 @@ maturin build --quiet --locked --release --zig --target x86_64-unknown-linux-gnu
     --manifest-path python/Cargo.toml --out "$made"
 maturin build --quiet --locked --release --zig --target x86_64-unknown-linux-musl --compatibility musllinux_1_2 \
     --manifest-path python/Cargo.toml --out "$made"
-maturin sdist --quiet --manifest-path python/Cargo.toml --out "$made"
+maturin sdist --manifest-path python/Cargo.toml --out "$made"
 
 # The provider is linked by maturin's wrapper around zig, as the wheels above are.
 cat >build/link-glibc-2.17 <<WRAPPER
@@ -41,11 +42,17 @@ tools/pack.sh "$made/libsplit_onnxruntime-$version" "$made"
 rm -r "$made/libsplit_onnxruntime-$version"
 cp "$made"/*.whl "$made"/*.tar.gz "$out"
 
-for wheel in "$made"/*.whl; do
-    wanted=$(basename "$wheel" .whl | sed 's/.*-//; s/[.].*//')
+# The tag is the one that the symbols allow, and no lower one. auditwheel can judge only what is for this machine's libc.
+for wheel in "$made"/*manylinux*.whl; do
     "$python" -m auditwheel show "$wheel" >"$fresh/shown"
-    tr '\n' ' ' <"$fresh/shown" | grep -q "\"$wanted\"" || { cat "$fresh/shown" >&2; exit 1; }
+    tag=$(tr '\n' ' ' <"$fresh/shown" | grep -oE 'tag: +"[^"]*"' | cut -d '"' -f 2)
+    case $wheel in *"${tag:-none}"*) ;; *) cat "$fresh/shown" >&2 && exit 1 ;; esac
 done
+
+"$python" -m zipfile -e "$made"/*musllinux*.whl "$fresh/musl"
+needed=$("llvm-readelf-$llvm" --dynamic "$fresh/musl/libsplit/_libsplit.abi3.so" | grep NEEDED)
+[ "${needed##* }" = "[libc.so]" ] && [ "$(echo "$needed" | wc -l)" = 1 ] ||
+    { echo "error: the wheel for musl needs $needed" >&2; exit 1; }
 
 # new_environment PACKAGE...: with these packages and nothing else.
 new_environment() {
