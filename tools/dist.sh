@@ -6,7 +6,7 @@ set -eu
 mkdir -p "$1"
 out=$(realpath "$1")
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)
-name=libsplit-$version
+name=libsplit-$version-src
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
 export SOURCE_DATE_EPOCH
 look=$(mktemp -d)

@@ -34,7 +34,7 @@ if [ "$1" = source ]; then
 fi
 
 # The sources are unpacked once, so that steps that are run one by one find what others have built.
-archive=$out/libsplit-$version.tar.gz
+archive=$out/libsplit-$version-src.tar.gz
 [ -e "$archive" ] || { echo "error: no $archive: make it first, with the step 'source'" >&2; exit 1; }
 work=$PWD/build/from-archive
 if ! (cd "$out" && sha256sum --check --status "$work/archive.sha256" 2>/dev/null); then
@@ -43,7 +43,7 @@ if ! (cd "$out" && sha256sum --check --status "$work/archive.sha256" 2>/dev/null
     tar -xzf "$archive" -C "$work"
     (cd "$out" && sha256sum "$(basename "$archive")") >"$work/archive.sha256"
 fi
-cd "$work/libsplit-$version"
+cd "$work/libsplit-$version-src"
 
 # Paths of this machine are replaced in what is compiled.
 for target in x86_64-unknown-linux-gnu aarch64-unknown-linux-gnu x86_64-unknown-linux-musl aarch64-unknown-linux-musl \

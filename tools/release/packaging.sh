@@ -4,7 +4,7 @@
 set -eu
 . tools/release/common.sh
 name=libsplit-packaging-$version
-archive=libsplit-$version.tar.gz
+archive=libsplit-$version-src.tar.gz
 repository=$(sed -n 's/^repository = "\(.*\)"/\1/p' Cargo.toml)
 sum() {
     "sha$1sum" "$out/$archive" | cut -d ' ' -f 1

@@ -1,7 +1,7 @@
 # cargo has to be on the machine: vcpkg has no Rust. The archive has all crates in it.
 vcpkg_download_distfile(archive
     URLS "@url@"
-    FILENAME "libsplit-@version@.tar.gz"
+    FILENAME "libsplit-@version@-src.tar.gz"
     SHA512 @sha512@)
 vcpkg_extract_source_archive(source ARCHIVE "${archive}")
 
