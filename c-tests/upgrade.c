@@ -1,6 +1,6 @@
 /*
- * upgrade.c - what a program sees that was built with the header of one release and runs with the library of another;
- * upgrade.py compares what it prints
+ * upgrade.c - what a program sees that was built with the header of one release and runs with the
+ * library of another; upgrade.py compares what it prints
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */

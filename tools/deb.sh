@@ -1,6 +1,6 @@
 #!/bin/sh
 # Builds the Debian packages into directory $1 and tests them in a root that has libc6 and nothing else: installs
-# them, builds programs with them, and removes them again. lintian checks them too.
+# them, builds programs with them, and removes them again. lintian checks them too. With ONLY_BUILD, there are no tests.
 set -eu
 out=$1
 build=build/deb
@@ -27,6 +27,7 @@ rm -rf $build/packages $build/consumer "$root"
 (cd $build && cpack -G DEB -B packages)
 mkdir -p "$out"
 cp $build/packages/*.deb "$out"
+[ -z "${ONLY_BUILD:-}" ] || exit 0
 
 echo "==> deb: lintian"
 lintian --allow-root --fail-on error,warning $build/packages/*.deb

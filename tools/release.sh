@@ -15,7 +15,7 @@
 #   sums      the SHA-256 sums of all files, signed with the key that SIGNING_KEY names
 #
 # Python's tools come from the environment in VENV. Equal commits give equal bytes, wherever, whenever and by whomever they
-# are built, on machines with equal tools: tools/reproducible.sh checks that.
+# are built, on machines with equal tools: tools/reproducible.sh checks that. With ONLY_BUILD=1, nothing is tried.
 set -eu
 [ $# -ge 1 ] || { sed -n 's/^# \{0,1\}//; 2,18p' "$0"; exit 2; }
 umask 022
@@ -24,8 +24,7 @@ out=$(realpath "$1")
 shift
 venv=$(realpath "${VENV:-.venv}")
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)
-SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
-export out venv version SOURCE_DATE_EPOCH LC_ALL=C.UTF-8 TZ=UTC
+export out venv version LC_ALL=C.UTF-8 TZ=UTC
 [ $# -gt 0 ] || set -- source library crate python tool debian windows macos packaging sbom sums
 if [ "$1" = source ]; then
     echo "==> release: source"
@@ -44,6 +43,8 @@ if ! (cd "$out" && sha256sum --check --status "$work/archive.sha256" 2>/dev/null
     (cd "$out" && sha256sum "$(basename "$archive")") >"$work/archive.sha256"
 fi
 cd "$work/libsplit-$version-src"
+SOURCE_DATE_EPOCH=$(stat --format=%Y Cargo.toml) # of the commit
+export SOURCE_DATE_EPOCH
 
 # Paths of this machine are replaced in what is compiled.
 for target in x86_64-unknown-linux-gnu aarch64-unknown-linux-gnu x86_64-unknown-linux-musl aarch64-unknown-linux-musl \

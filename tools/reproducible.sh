@@ -12,7 +12,7 @@ mkdir -p "$elsewhere/home"
 trap 'rm -rf "$elsewhere"' EXIT
 git clone --quiet . "$elsewhere/clone"
 VENV=$(realpath "${VENV:-.venv}")
-export VENV RUSTUP_HOME="${RUSTUP_HOME:-$HOME/.rustup}" HOME="$elsewhere/home" CARGO_HOME="$elsewhere/cargo"
+export VENV ONLY_BUILD=1 RUSTUP_HOME="${RUSTUP_HOME:-$HOME/.rustup}" HOME="$elsewhere/home" CARGO_HOME="$elsewhere/cargo"
 unset SIGNING_KEY
 
 echo "==> reproducible: again, in $elsewhere"

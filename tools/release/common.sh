@@ -3,6 +3,7 @@
 # tools/release.sh has set: out, venv, version.
 . tools/foreign.sh
 stages=$PWD/build/stages
+mkdir -p "$stages"
 fresh=$(mktemp -d)
 trap 'rm -rf "$fresh"' EXIT
 

@@ -43,6 +43,7 @@ set(CMAKE_READELF $(command -v "llvm-readelf-$llvm"))
 TOOLCHAIN
         build_library "$name" -DCMAKE_TOOLCHAIN_FILE="$PWD/build/$name.cmake"
         tools/pack.sh "$stages/$name" "$out"
+        [ -z "${ONLY_BUILD:-}" ] || continue
 
         prefix=$(unpack "$name")
         newest=$("llvm-readelf-$llvm" --version-info "$prefix/lib/libsplit.so" | grep -o 'GLIBC_[0-9.]*' | sort -V | tail -n 1)

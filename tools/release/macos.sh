@@ -11,6 +11,7 @@ for cpu in arm64 x86_64; do
     macos_toolchain $cpu
     build_library "$name" -DCMAKE_TOOLCHAIN_FILE="$build/$cpu.cmake"
     tools/pack.sh "$stages/$name" "$out"
+    [ -z "${ONLY_BUILD:-}" ] || continue
     prefix=$(unpack "$name")
     "clang-$llvm" --target=$cpu-apple-macos11 -isysroot "$sdk" -fuse-ld=lld c-tests/consumer/main.c \
         -I "$prefix/include" -L "$prefix/lib" -lsplit -o "$fresh/program"

@@ -18,6 +18,7 @@ fill() {
 }
 fill "$repository/releases/download/v$version/$archive" "$stages/$name"
 tools/pack.sh "$stages/$name" "$out"
+[ -z "${ONLY_BUILD:-}" ] || exit 0
 
 [ -x build/conan/bin/conan ] || python3 -m venv build/conan
 tools/pip.sh build/conan conan

@@ -27,6 +27,7 @@ for cpu in x86_64 aarch64; do
     "$native" completion zsh >"$stage/share/zsh/site-functions/_libsplit"
     "$native" completion fish >"$stage/share/fish/vendor_completions.d/libsplit.fish"
     tools/pack.sh "$stage" "$out"
+    [ -z "${ONLY_BUILD:-}" ] || continue
 
     tool=$(unpack "$name")/bin/libsplit
     ! "llvm-readelf-$llvm" --program-headers --dynamic "$tool" | grep -E 'INTERP|NEEDED' ||

@@ -13,6 +13,7 @@ name=libsplit-$version-x86_64-windows
 build_library "$name" -DCMAKE_TOOLCHAIN_FILE="$PWD/cmake/mingw.cmake"
 rm -f "$out/$name.zip"
 python3 tools/release/zip.py "$stages/$name" "$out/$name.zip"
+[ -z "${ONLY_BUILD:-}" ] || exit 0
 
 mkdir "$fresh/program" "$fresh/wine"
 python3 -m zipfile -e "$out/$name.zip" "$fresh"

@@ -12,7 +12,7 @@ int main(void) {
     libsplit_outputs_init(outputs, 3, room, 1);
     if (libsplit_infer(&input, &params, outputs, 3, NULL) != LIBSPLIT_STATUS_OK)
         return 1;
-    printf("libsplit %s: 7 into %d, %d and %d\n", libsplit_version_string(), (int)outputs[0].shape[0],
-           (int)outputs[1].shape[0], (int)outputs[2].shape[0]);
+    printf("libsplit %s: 7 into %d, %d and %d\n", libsplit_version_string(),
+           (int)outputs[0].shape[0], (int)outputs[1].shape[0], (int)outputs[2].shape[0]);
     return 0;
 }
