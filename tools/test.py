@@ -5,9 +5,11 @@ usage: test.py BUILD [argument of ctest...]
 """
 
 import os
+import resource
 import subprocess
 import sys
 import textwrap
+import time
 import xml.etree.ElementTree
 from pathlib import Path
 
@@ -30,6 +32,7 @@ def reason(test):
     return said[-1].strip().removeprefix("skipped: ") if said else "not for this machine"
 
 
+begin = time.monotonic()
 subprocess.run(["ctest", "--test-dir", build, "--parallel", str(os.cpu_count()), "--output-on-failure",
                 "--output-junit", junit, *arguments], check=False)
 if not junit.exists():
@@ -53,5 +56,7 @@ if failed:
     for name, lines in sorted(failed.items()):
         print(f"==> the last lines of {name}", *lines, sep="\n    ")
     print("==> failed", *sorted(failed), f"All that they printed: {log}", sep="\n    ")
-print(f"\n{len(passed)} passed, {len(failed)} failed, {len(skipped)} skipped")
+used = resource.getrusage(resource.RUSAGE_CHILDREN)
+print(f"\n{len(passed)} passed, {len(failed)} failed, {len(skipped)} skipped in {time.monotonic() - begin:.0f} s, "
+      f"{used.ru_utime + used.ru_stime:.0f} s of CPU time")
 sys.exit(bool(failed))
