@@ -414,7 +414,8 @@ static void test_every_pool_that_runs_all_tasks(void) {
     }
 }
 
-/* Whatever the flags say about caches, the bytes are the same, also without a pool. */
+/* Whatever the flags say about caches, the bytes are the same, also without a pool. What they
+ * decide cannot be seen from here: the unit tests of executor.rs and call.rs see it. */
 static void test_flags_without_a_pool(void) {
     static const uint32_t flags[] = {
         0,
@@ -435,6 +436,45 @@ static void test_flags_without_a_pool(void) {
         }
         free_work(work);
     }
+}
+
+/* Matrices with gaps between them and behind their rows: tasks begin and end within a matrix. */
+static void test_rows_in_matrices_with_gaps(void) {
+    enum { MATRICES = 3, ROWS = 1000, WIDTH = 600, PITCH = WIDTH + 1, APART = ROWS * PITCH + 77 };
+    static const int64_t lengths[] = {5, 245, 350};
+    int64_t shape[3] = {MATRICES, ROWS, WIDTH}, strides[3] = {APART, PITCH, 1}, count = 3;
+    int64_t shapes[3][3];
+    unsigned char *input_data = allocate(MATRICES * APART);
+    for (size_t i = 0; i < MATRICES * APART; i++)
+        input_data[i] = source_byte(i);
+    libsplit_tensor input = packed(LIBSPLIT_DTYPE_UINT8, input_data, 3, shape);
+    libsplit_tensor split = packed(LIBSPLIT_DTYPE_INT64, (void *)lengths, 1, &count), outputs[3];
+    input.strides = strides;
+    for (size_t i = 0; i < 3; i++) {
+        memcpy(shapes[i], shape, sizeof shape);
+        shapes[i][2] = lengths[i];
+        unsigned char *data = allocate((size_t)(MATRICES * ROWS * lengths[i]));
+        outputs[i] = packed(LIBSPLIT_DTYPE_UINT8, data, 3, shapes[i]);
+    }
+    libsplit_params params = LIBSPLIT_PARAMS_INIT(LIBSPLIT_OP_ONNX_SPLIT, 18);
+    params.axis = 2;
+    params.split = &split;
+    struct pool pool = pool_of(run_on_threads);
+    libsplit_executor executor = executor_of(&pool);
+    CHECK_CASE("matrices with gaps");
+    CHECK_OK(libsplit_copy(&input, &params, outputs, 3, &executor, NULL));
+    CHECK(pool.count >= 2);
+    const unsigned char *from = input_data;
+    for (size_t i = 0; i < 3; from += lengths[i], i++) {
+        const unsigned char *to = outputs[i].data;
+        size_t length = (size_t)lengths[i];
+        int64_t wrong = 0;
+        for (int64_t row = 0; row < MATRICES * ROWS; row++, to += length)
+            wrong += memcmp(to, from + row / ROWS * APART + row % ROWS * PITCH, length) != 0;
+        CHECK_EQ_INT(wrong, 0);
+        free(outputs[i].data);
+    }
+    free(input_data);
 }
 
 /* Rows of an odd number of 4-bit elements, from the middle of a byte on: tasks meet within rows. */
@@ -683,6 +723,7 @@ int main(void) {
     CHECK_START();
     test_every_pool_that_runs_all_tasks();
     test_flags_without_a_pool();
+    test_rows_in_matrices_with_gaps();
     test_4_bit_elements();
     test_small_copies_stay_on_the_calling_thread();
     test_nothing_to_copy_does_not_bother_the_pool();

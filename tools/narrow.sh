@@ -19,7 +19,7 @@ echo 'int main(void) { return 0; }' | i686-linux-gnu-gcc -static -o "$build/noth
 cargo rustc --quiet --lib --locked --release --crate-type staticlib --no-default-features --features capi \
     --target $target --target-dir "$build/cargo" --config profile.release.overflow-checks=true
 failed=0
-for test in narrow bad_input overlap constants strings view infer copy; do
+for test in narrow bad_input overlap constants strings sub_byte view infer copy; do
     i686-linux-gnu-gcc -std=c11 -O2 -Wall -Wextra -Wpedantic -Wundef -Werror -Iinclude -static -o "$build/$test" \
         "c-tests/$test.c" "$build/cargo/$target/release/liblibsplit.a" -lm -pthread
     echo "==> i686: $test"

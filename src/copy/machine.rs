@@ -333,6 +333,28 @@ mod tests {
         gets(Cpu { vendor: [0; 12], ..cpu(ZEN3, ALL) }, "other", Level::Avx2, 512 * KIB);
     }
 
+    /// Virtual machines report the cache of their whole host.
+    #[test]
+    fn no_more_than_64_mib_of_a_cache_is_believed() {
+        let cached = |third| Machine::of(&Cpu { third, ..cpu(ZEN5, ALL) }).cached_bytes;
+        assert_eq!(cached(64 * MIB), 64 * MIB);
+        assert_eq!(cached(512 * MIB), 64 * MIB);
+    }
+
+    /// Asked for a leaf that they do not have, some CPUs say what another leaf has.
+    #[test]
+    fn a_leaf_that_the_cpu_does_not_have_counts_for_nothing() {
+        let with_highest = |highest| {
+            let cpuid = |leaf: u32, part: u32| match (leaf, word(ZEN5, leaf, part)) {
+                (0, [_, b, c, d]) => [highest, b, c, d],
+                (_, words) => words,
+            };
+            Cpu::read(cpuid, || ALL).level
+        };
+        assert_eq!(with_highest(7), Level::Avx512);
+        assert_eq!(with_highest(6), Level::Portable);
+    }
+
     #[test]
     fn a_level_needs_an_operating_system_that_keeps_its_registers() {
         for words in [ZEN4, ZEN5, SAPPHIRE_RAPIDS, ALDER_LAKE] {

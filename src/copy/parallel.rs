@@ -191,7 +191,7 @@ impl Shares {
 
 #[cfg(test)]
 mod tests {
-    use super::{share_out, AtomicU64, Executor, Machine, Ordering, Ranges, Shared, Work};
+    use super::{share_out, AtomicU64, Executor, Machine, Ordering, Ranges, Shared, Shares, Work};
 
     struct Wide;
 
@@ -216,6 +216,29 @@ mod tests {
         let work = Work { of: Shared::Rows, bytes: 1 << 30, units, granule: 1, least: 1 };
         share_out(Some(&Wide), &Machine::here(), &work, &body).unwrap();
         assert_eq!(done.into_inner(), units as u64);
+    }
+
+    /// Threads that claim at the same time never get the same units. One that is behind catches up with the other, for it
+    /// finds nothing left.
+    #[cfg(target_arch = "x86_64")] // emulated threads of other CPUs sometimes hang
+    #[test]
+    fn every_unit_is_claimed_once() {
+        const CALLS: usize = 10_000;
+        const UNITS: usize = 1 << 16;
+        let work = Work { of: Shared::Rows, bytes: 1 << 30, units: UNITS, granule: 1, least: 1 };
+        let calls: Vec<_> = (0..CALLS).map(|_| Shares::new(&work, 8, UNITS)).collect();
+        let claim_all = || {
+            let claim_in = |shares: &Shares| -> usize {
+                let claim = |share| std::iter::from_fn(move || shares.claim(share));
+                (0..8).flat_map(claim).map(|range| range.len()).sum()
+            };
+            calls.iter().map(claim_in).sum::<usize>()
+        };
+        let claimed = std::thread::scope(|scope| {
+            let other = scope.spawn(claim_all);
+            claim_all() + other.join().unwrap()
+        });
+        assert_eq!(claimed, CALLS * UNITS);
     }
 
     /// A pool whose other threads wake up when the first one has nothing left to do.

@@ -182,3 +182,31 @@ unsafe fn move_some(
         unsafe { mover.move_nest(&mut nest) };
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{place_in, Boxes};
+
+    #[test]
+    fn boxes_have_each_step_once() {
+        for second in 1..6 {
+            for (start, end) in (0..20).flat_map(|start| (start..20).map(move |end| (start, end))) {
+                let boxes = Boxes { steps: start..end, second };
+                let steps: Vec<_> = boxes
+                    .flat_map(|some| some.first.map(move |outer| (outer, some.second.clone())))
+                    .flat_map(|(outer, own)| own.map(move |step| outer * second + step))
+                    .collect();
+                assert_eq!(steps, (start..end).collect::<Vec<_>>(), "{second} steps a box");
+            }
+        }
+    }
+
+    /// A piece of half of all bytes has half of what comes before any place.
+    #[test]
+    fn a_share_of_all_that_can_be_addressed_is_exact() {
+        let own = usize::MAX / 2;
+        for at in [0, 1, 2, 7, own - 1, own, own + 1, 2 * own] {
+            assert_eq!(place_in(own, at, 2 * own), at / 2);
+        }
+    }
+}

@@ -171,7 +171,7 @@ fn meeting_in_map(
 
 #[cfg(test)]
 mod tests {
-    use super::{first_crossing, first_meeting, Numbered};
+    use super::{first_crossing, first_meeting, Numbered, BITS, SMALL};
     use crate::span::Span;
     use proptest::prelude::*;
 
@@ -296,6 +296,23 @@ mod tests {
                 let gaps = |at| random(at) % gap;
                 check_apart(spans(12, (0..count).map(|at| (gaps(at), 1))));
                 check_apart(spans(1, (0..count).map(|at| (gaps(at), 1 + random(at + 7) % 64))));
+            }
+        }
+    }
+
+    /// One of them begins below a window of the map, and the other one in it.
+    #[test]
+    fn two_that_meet_where_a_window_of_the_map_begins() {
+        let span =
+            |at: usize| Span { start: 4096 + 30 * at + at % 2, end: 4116 + 30 * at + at % 2 };
+        let mut apart: Vec<_> = (0..4000).map(span).collect();
+        apart.rotate_left(1000);
+        check(&apart);
+        for window in 1..4 {
+            let begin = 4096 + window * SMALL * BITS;
+            let across = apart.iter().filter(|span| span.start < begin && begin < span.end);
+            for other in across.map(|span| Span { start: begin, end: span.end }) {
+                check(&[&apart[..], &[other]].concat());
             }
         }
     }

@@ -53,3 +53,32 @@ pub(super) fn pieces<'a>(
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{pieces, Argument, EqualParts, Error, Request};
+    use crate::operator::Operator;
+
+    /// The number of parts is the caller's `num_outputs`, or else how many outputs there are.
+    #[test]
+    fn an_error_names_where_the_number_of_parts_is_from() {
+        let uneven = |num_outputs| {
+            let request = Request {
+                operator: Operator::onnx_split(13).unwrap(),
+                axis: 0,
+                lengths: None,
+                num_outputs,
+                keepdims: true,
+                clamp_uneven: false,
+                may_be_unknown: false,
+                outputs: Some(4),
+            };
+            match pieces(&request, EqualParts::AsManyAsOutputs, 6) {
+                Err(Error::Uneven { argument, expected: 4, actual: 6, .. }) => argument,
+                _ => panic!("6 into 4 equal parts"),
+            }
+        };
+        assert_eq!(uneven(4), Argument::Parts);
+        assert_eq!(uneven(0), Argument::Given);
+    }
+}
