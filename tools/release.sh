@@ -42,20 +42,19 @@ if ! (cd "$out" && sha256sum --check --status "$work/archive.sha256" 2>/dev/null
     tar -xzf "$archive" -C "$work"
     (cd "$out" && sha256sum "$(basename "$archive")") >"$work/archive.sha256"
 fi
-cd "$work/libsplit-$version-src"
-SOURCE_DATE_EPOCH=$(stat --format=%Y Cargo.toml) # of the commit
-export SOURCE_DATE_EPOCH
+SOURCE_DATE_EPOCH=$(stat --format=%Y "$work/libsplit-$version-src/Cargo.toml") # of the commit
+export SOURCE_DATE_EPOCH work CARGO_NET_OFFLINE=true
 
-# Paths of this machine are replaced in what is compiled.
-for target in x86_64-unknown-linux-gnu aarch64-unknown-linux-gnu x86_64-unknown-linux-musl aarch64-unknown-linux-musl \
-    x86_64-pc-windows-gnu x86_64-apple-darwin aarch64-apple-darwin; do
-    name=$(echo "$target" | tr a-z- A-Z_)
-    export "CARGO_TARGET_${name}_RUSTFLAGS=--remap-path-prefix=$PWD=libsplit-$version"
-done
-export CARGO_NET_OFFLINE=true
-
-for step; do
-    echo "==> release: $step"
-    "tools/release/$step.sh"
-done
+# What rustc compiles depends on where its sources lie, so they always lie in /mnt, as these processes see it. Whoever is not
+# root may only mount in a namespace of users.
+namespace="unshare --mount"
+[ "$(id -u)" = 0 ] || namespace="unshare --user --map-current-user --keep-caps --mount"
+# shellcheck disable=SC2016 # for the shell that unshare starts
+$namespace sh -euc '
+    mount --bind "$work" /mnt
+    cd "/mnt/libsplit-$version-src"
+    for step; do
+        echo "==> release: $step"
+        "tools/release/$step.sh"
+    done' sh "$@"
 ls -l "$out"
