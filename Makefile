@@ -8,7 +8,7 @@ BUILD := build/release
 VENV := .venv
 DOCS_VENV := .venv-docs
 C_FILES := $(wildcard c-tests/*.[ch] c-tests/*/*.[ch]* examples/*.[ch] examples/*/*.[ch]* bench/*.[ch] \
-    bench/neon/*.c adapters/openvino/src/*.[ch]pp) include/libsplit.hpp include/libsplit_dlpack.h
+    bench/neon/*.c packaging/conan/test_package/*.c adapters/openvino/src/*.[ch]pp) include/libsplit.hpp include/libsplit_dlpack.h
 
 # The tools in .venv come first. cargo is found even before the first login after its installation.
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH):$(HOME)/.cargo/bin

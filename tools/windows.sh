@@ -35,29 +35,22 @@ in_wine() {
     export WINEPATH="${WINEPATH#;}"
 }
 
-cat >"$build/mingw.cmake" <<END
-set(CMAKE_SYSTEM_NAME Windows)
-set(CMAKE_SYSTEM_PROCESSOR AMD64)
-set(CMAKE_C_COMPILER x86_64-w64-mingw32-gcc-posix)
-set(CMAKE_CXX_COMPILER x86_64-w64-mingw32-g++-posix)
-set(CMAKE_RC_COMPILER x86_64-w64-mingw32-windres)
-set(CMAKE_FIND_ROOT_PATH /usr/x86_64-w64-mingw32)
-set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
-set(CMAKE_CROSSCOMPILING_EMULATOR $wine)
-END
 configure() {
     cmake -S . -B "$@" -DCMAKE_BUILD_TYPE=Release -DLIBSPLIT_BUILD_EXAMPLES=OFF \
         -DLIBSPLIT_CARGO_DIR="$build/cargo" >/dev/null
 }
+with_mingw() {
+    configure "$@" -DCMAKE_TOOLCHAIN_FILE="$PWD/cmake/mingw.cmake" -DCMAKE_CROSSCOMPILING_EMULATOR="$wine"
+}
 
 echo "==> windows: MinGW"
-configure "$build/mingw" -DCMAKE_TOOLCHAIN_FILE="$build/mingw.cmake"
+with_mingw "$build/mingw"
 cmake --build "$build/mingw" --parallel "$jobs"
 in_wine "$build/mingw/lib"
 run_tests "$build/mingw"
 
 echo "==> windows: every CPU level"
-configure "$build/forced" -DCMAKE_TOOLCHAIN_FILE="$build/mingw.cmake" -DLIBSPLIT_TEST_SWITCH=ON
+with_mingw "$build/forced" -DLIBSPLIT_TEST_SWITCH=ON
 subjects='copy|plan|strides|strings|sub_byte|parallel|neighbour|narrow'
 # shellcheck disable=SC2046 # several words
 cmake --build "$build/forced" --parallel "$jobs" --target $(echo "$subjects" | sed 's/|/ /g; s/[^ ]*/&.shared/g')

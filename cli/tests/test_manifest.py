@@ -1,8 +1,7 @@
 """libsplit.json: what README.md says of it, and that shards which were written before can still be read.
 
-'kept/shards-1' holds shards with a manifest of version 1, and 'kept/model-1' the checkpoint that they were made
-from. Both stay as they are once a version of libsplit that writes them has been released; until then,
-'python test_manifest.py keep' makes them anew.
+For each release, c-tests/abi/<version>/shards holds shards that it wrote, and checkpoint/ what they were made from. Both stay
+as they are once that version has been released; until then, 'python test_manifest.py keep' makes them anew.
 """
 
 import json
@@ -11,6 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import unittest
 
 import numpy as np
@@ -18,8 +18,8 @@ import xxhash
 
 from common import INVALID, LIBSPLIT, ROOT, ToolTest, read_safetensors, write_index
 
-KEPT = pathlib.Path(__file__).parent / "kept"
-MODEL, SHARDS = KEPT / "model-1", KEPT / "shards-1"
+RELEASES = sorted((ROOT / "c-tests/abi").glob("*/"), key=lambda path: [int(part) for part in path.name.split(".")])
+MODEL, SHARDS = RELEASES[-1] / "checkpoint", RELEASES[-1] / "shards"
 PLAN = """# Every rule, and what each of them may say – é
 [values]
 groups = 2
@@ -38,7 +38,7 @@ groups = 2
 
 
 def keep():
-    """Makes the kept directories."""
+    """Makes the directories of the newest release."""
     random = np.random.default_rng(1)
     shapes = {"embed.weight": (5, 2), "q.weight": (8, 4), "q.scale": (4, 1), "k.weight": (2, 4), "o.weight": (4, 8),
               "qkv.weight": (16, 2), "mamba.weight": (10, 2), "gate_up.weight": (8, 2), "experts.0.weight": (2, 2),
@@ -55,27 +55,33 @@ def keep():
     index["weight_map"]["q.weight"] = "a.safetensors"  # the other is a stale one
     (MODEL / "model.safetensors.index.json").write_text(json.dumps(index))
     (MODEL / "config.json").write_text('{"num_attention_heads": 4, "head_dim": 2}')
-    (KEPT / "plan.toml").write_text(PLAN)
-    subprocess.run([LIBSPLIT, "shard", MODEL, "--tp", "2", "--plan", KEPT / "plan.toml", "--set", "multiple=2",
-                    "-o", SHARDS], check=True)
-    (KEPT / "plan.toml").unlink()
+    with tempfile.NamedTemporaryFile("w", suffix=".toml") as plan:
+        plan.write(PLAN)
+        plan.flush()
+        subprocess.run([LIBSPLIT, "shard", MODEL, "--tp", "2", "--plan", plan.name, "--set", "multiple=2", "-o", SHARDS],
+                       check=True)
 
 
 class Manifest(ToolTest):
-    def test_shards_of_every_version_are_read(self):
-        self.assert_succeeds(self.run_tool("verify", SHARDS))
-        self.assert_succeeds(self.run_tool("join", SHARDS, "-o", self.out))
-        kept = sorted(path.name for path in MODEL.iterdir())
-        self.assertEqual(sorted(path.name for path in self.out.iterdir()), kept)
+    def test_shards_of_every_release_are_read(self):
+        for release in RELEASES:
+            with self.subTest(release.name):
+                self.assert_read(release / "shards", release / "checkpoint", self.dir / release.name)
+
+    def assert_read(self, shards, model, work):
+        work.mkdir()
+        self.assert_succeeds(self.run_tool("verify", shards))
+        self.assert_succeeds(self.run_tool("join", shards, "-o", work / "joined"))
+        kept = sorted(path.name for path in model.iterdir())
+        self.assertEqual(sorted(path.name for path in (work / "joined").iterdir()), kept)
         for name in kept:
-            self.assertEqual((self.out / name).read_bytes(), (MODEL / name).read_bytes(), name)
-        told = json.loads(self.run_tool("info", SHARDS, "--json").stdout)
+            self.assertEqual((work / "joined" / name).read_bytes(), (model / name).read_bytes(), name)
+        told = json.loads(self.run_tool("info", shards, "--json").stdout)
         self.assertEqual((told["format"], told["tp"]), ("shards", 2))
-        anew = self.dir / "anew"
-        self.assert_succeeds(self.run_tool("join", SHARDS, "--tp", 1, "-o", anew))
-        self.assert_succeeds(self.run_tool("join", anew, "-o", self.dir / "again"))
+        self.assert_succeeds(self.run_tool("join", shards, "--tp", 1, "-o", work / "anew"))
+        self.assert_succeeds(self.run_tool("join", work / "anew", "-o", work / "again"))
         for name in kept:
-            self.assertEqual((self.dir / "again" / name).read_bytes(), (MODEL / name).read_bytes(), name)
+            self.assertEqual((work / "again" / name).read_bytes(), (model / name).read_bytes(), name)
 
     def test_another_program_can_compute_the_checksums(self):
         manifest = json.loads((SHARDS / "libsplit.json").read_text())

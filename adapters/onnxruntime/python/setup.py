@@ -1,4 +1,7 @@
-"""Builds the crate in the parent directory with cargo, and puts its shared library into the wheel."""
+"""Builds the crate around this directory with cargo, and puts its shared library into the wheel.
+
+A source distribution has the crate, and the library that it is built from, in its directory 'rust'.
+"""
 
 import json
 import os
@@ -12,8 +15,11 @@ from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_py import build_py
 from setuptools.command.sdist import sdist
 
-CRATE = pathlib.Path(__file__).resolve().parent.parent
-SCRATCH = CRATE.parent.parent / "build/python"  # rather than among the sources
+HERE = pathlib.Path(__file__).resolve().parent
+PACKED = HERE / "rust"  # in a source distribution
+CRATE = PACKED / "adapters/onnxruntime" if PACKED.exists() else HERE.parent
+LIBRARY = CRATE.parent.parent
+SCRATCH = LIBRARY / "build/python"  # rather than among the sources
 
 
 def crate_version() -> str:
@@ -63,16 +69,29 @@ class PlatformWheel(bdist_wheel):
         return "py3", "none", super().get_tag()[2]
 
 
-class NoSdist(sdist):
-    def run(self) -> None:
-        raise SystemExit("error: the Rust sources lie outside of this directory, so there is no "
-                         "sdist: build a wheel from a clone (pip wheel, python -m build --wheel)")
+class WithCrate(sdist):
+    def make_release_tree(self, base_dir: str, files: list[str]) -> None:
+        super().make_release_tree(base_dir, files)
+        rust = pathlib.Path(base_dir, "rust")
+        if PACKED.exists():
+            shutil.copytree(PACKED, rust, ignore=shutil.ignore_patterns("build"))
+            return
+        crates = {LIBRARY: ["build.rs", "src", "include", "README.md", "CHANGELOG.md", "LICENSE-MIT", "LICENSE-APACHE"],
+                  CRATE: ["build.rs", "src"]}
+        for crate, names in crates.items():
+            for name in ["Cargo.toml", "Cargo.lock", *names]:
+                here, there = crate / name, rust / crate.relative_to(LIBRARY) / name
+                there.parent.mkdir(parents=True, exist_ok=True)
+                if here.is_dir():
+                    shutil.copytree(here, there)
+                else:
+                    shutil.copy2(here, there)
 
 
 SCRATCH.mkdir(parents=True, exist_ok=True)
 setup(
     version=crate_version(),
     distclass=WithLibrary,
-    cmdclass={"build_py": BuildWithLibrary, "bdist_wheel": PlatformWheel, "sdist": NoSdist},
+    cmdclass={"build_py": BuildWithLibrary, "bdist_wheel": PlatformWheel, "sdist": WithCrate},
     options={"build": {"build_base": str(SCRATCH)}, "egg_info": {"egg_base": str(SCRATCH)}},
 )

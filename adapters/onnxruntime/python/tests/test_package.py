@@ -6,6 +6,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import tarfile
 import tomllib
 import venv
 import zipfile
@@ -83,12 +84,18 @@ def test_the_sources_are_not_taken_for_the_package() -> None:
     assert "import the installed package" in done.stderr.splitlines()[-1]
 
 
-def test_there_is_no_sdist(tmp_path: pathlib.Path) -> None:
+def test_the_sdist_has_what_cargo_needs(tmp_path: pathlib.Path) -> None:
     script = f"from setuptools import build_meta; build_meta.build_sdist({str(tmp_path)!r})"
     done = run(sys.executable, "-c", script, cwd=PYTHON)
-    assert done.returncode == 1
-    assert "error: the Rust sources lie outside of this directory" in done.stderr
-    assert not list(tmp_path.iterdir())
+    assert done.returncode == 0, done.stderr
+    (archive,) = tmp_path.iterdir()
+    with tarfile.open(archive) as packed:
+        packed.extractall(tmp_path, filter="data")
+    (unpacked,) = (path for path in tmp_path.iterdir() if path.is_dir())
+    cargo = ["cargo", "metadata", "--locked", "--format-version=1", "--no-deps", "--manifest-path"]
+    done = run(*cargo, str(unpacked / "rust/adapters/onnxruntime/Cargo.toml"), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert (unpacked / "rust/src/lib.rs").exists() and (unpacked / "src/libsplit_onnxruntime").exists()
 
 
 def test_a_copy_without_the_crate_is_refused(tmp_path: pathlib.Path) -> None:
