@@ -22,7 +22,7 @@ dist: ## write the source archive of the last commit to out
 
 # All that is released, or STEPS of it: see tools/release.sh.
 .PHONY: release
-release: toolchain $(cmake) $(VENV)/release-made ## make all that users download in out, and try it: 30 minutes
+release: toolchain $(cmake) $(VENV)/release-made ## make all that users download in out, and try it
 	@VENV=$(VENV) tools/release.sh out $(STEPS)
 
 .PHONY: reproducible
