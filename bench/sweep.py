@@ -85,6 +85,7 @@ SWEEPS = [
         *each("PICK_COST", 8, 16, 32),
         *each("STORE_COST", 8, 16, 32),
         *each("STAGE_COST", 32, 64, 128, 256),
+        *each("HALF_LINES_COST", 0, 40, 160),
         *each("CHEAP_LINE", 48, 96, 192),
     ]),
     Sweep(f"{MANY_PIECES} L2b L2z L4h L4q L5 L5b L6c", [

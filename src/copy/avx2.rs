@@ -94,13 +94,16 @@ impl Vector for __m256i {
     }
     #[inline(always)]
     unsafe fn transpose_lanes([a, b, ..]: [Self; 4]) -> [Self; 4] {
-        let made =
-            { [_mm256_permute2x128_si256::<0x20>(a, b), _mm256_permute2x128_si256::<0x31>(a, b)] };
-        [made[0], made[1], a, b]
+        [_mm256_permute2x128_si256::<0x20>(a, b), _mm256_permute2x128_si256::<0x31>(a, b), a, b]
     }
     #[inline(always)]
     unsafe fn load_window(source: *const u8, [low, high]: [isize; 2]) -> Self {
         Self::load_lanes(source.wrapping_offset(low), high.wrapping_sub(low))
+    }
+    #[inline(always)]
+    unsafe fn put_lanes<const STREAMED: bool>(self, target: *mut u8, step: usize) {
+        _mm256_castsi256_si128(self).put::<STREAMED>(target);
+        _mm256_extracti128_si256::<1>(self).put::<STREAMED>(target.wrapping_add(step));
     }
     #[inline(always)]
     unsafe fn pick(self, index: Self) -> Self {

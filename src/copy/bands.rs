@@ -43,7 +43,7 @@ impl Band {
     /// Returns whether a program that was made for another band makes this one, too.
     fn is_made_by(&self, program: &Program) -> bool {
         let is_alike = program.group().unit == self.run
-            && (program.pattern().apart == self.apart || self.pieces() == 1);
+            && (program.pattern.apart == self.apart || self.pieces() == 1);
         is_alike && program.pieces() <= self.pieces()
     }
 }

@@ -2,7 +2,7 @@
 
 use super::call::Call;
 use super::machine_constants::{
-    CYCLE, LEAST_PROGRAM_UNITS, LONGEST_UNIT_BYTES, RUN_COST, STAGE_COST,
+    CYCLE, HALF_LINES_COST, LEAST_PROGRAM_UNITS, LONGEST_UNIT_BYTES, RUN_COST, STAGE_COST,
 };
 use super::program::{Pattern, Program, ProgramSlot};
 use super::tile::units_of_lane;
@@ -102,7 +102,7 @@ pub(super) fn make_program(
     if !is_short(group.unit) || are_few || call.is_far(group.apart) {
         return None;
     }
-    if slot.get().is_none_or(|program| *program.pattern() != pattern) {
+    if slot.get().is_none_or(|program| program.pattern != pattern) {
         slot.make(pattern, &call.machine.kernels.registers, call.streams, limit);
     }
     let cost = slot.get().map(|program| of_program(call, program));
@@ -115,8 +115,8 @@ pub(super) fn make_program(
 
 /// Returns the cost of a program that has been made.
 pub(super) fn of_program(call: &Call, program: &Program) -> usize {
-    let stage = if call.streams && !program.makes_lines() { STAGE_COST } else { 0 };
-    stage + program.cost()
+    let stage = if call.streams && !program.fills_registers() { STAGE_COST } else { 0 };
+    stage + program.cost
 }
 
 /// Returns the cost of transposing tiles; `None` if no tile has such units, or there are too few rows or columns.
@@ -131,5 +131,7 @@ pub(super) fn of_transpose(call: &Call, unit: usize, columns: usize, rows: usize
     let unpacks = of_lane * of_lane.trailing_zeros() as usize;
     let stores = of_lane.min(columns);
     let made = stores * lanes * LANE_BYTES;
-    Some(div(CYCLE * LINE_BYTES * (loads + unpacks + stores), made))
+    // Halves of lines are streamed column by column, and wait for each other.
+    let halves = if call.streams && register.bytes < LINE_BYTES { HALF_LINES_COST } else { 0 };
+    Some(halves + div(CYCLE * LINE_BYTES * (loads + unpacks + stores), made))
 }

@@ -11,7 +11,7 @@
 //! backwards in the input, else the last ones
 //!
 //! streamed             |first|head|<---- whole lines ---->|tail|last|
-//! head and tail by way of stages, as all turns are that make no lines (`Groups::groups_to_line`)
+//! head and tail by way of stages, as all turns are that do not fill their registers (`Groups::groups_to_line`)
 //! ```
 
 use super::ahead::Ahead;
@@ -121,7 +121,7 @@ impl Call {
             let stretch = Stretch {
                 source: stretch
                     .source
-                    .wrapping_offset(program.pattern().apart.wrapping_mul(first.cast_signed())),
+                    .wrapping_offset(program.pattern.apart.wrapping_mul(first.cast_signed())),
                 targets: targets.get(first..first + together).unwrap_or_default(),
                 ahead: stretch.ahead.further_by((done * bytes).cast_signed()),
                 ..stretch
@@ -139,12 +139,11 @@ impl Call {
     unsafe fn deliver_pieces(&self, groups: &Groups<'_>, stages: &mut Stages) {
         let &Groups { program, stretch: Stretch { targets, count, outer, .. } } = groups;
         let bytes = count * program.group().bytes();
-        let are_lines = || bytes.is_multiple_of(LINE_BYTES) && groups.groups_to_line() == Some(0);
         let together = if outer.extent == 1 {
             1
         } else if !self.streams {
             div(BLOCK_BYTES, count * program.group().from.unsigned_abs())
-        } else if outer.to == bytes.cast_signed() && !are_lines() {
+        } else if outer.to == bytes.cast_signed() && !groups.are_lines() {
             // SAFETY: what has been pushed belongs to these targets or to others of this call.
             div(unsafe { stages.divide(targets.len()) }, bytes)
         } else {
@@ -204,7 +203,7 @@ impl Call {
         let Groups { program, stretch } = *groups;
         let Group { unit, units, apart, from } = *program.group();
         for (number, target) in stretch.targets.iter().enumerate() {
-            let piece = program.pattern().apart.wrapping_mul(number.cast_signed());
+            let piece = program.pattern.apart.wrapping_mul(number.cast_signed());
             for group in begin..end {
                 let ahead = piece.wrapping_add(from.wrapping_mul(group.cast_signed()));
                 let source = stretch.source.wrapping_offset(ahead);
@@ -225,17 +224,15 @@ impl Call {
 /// What turns of the first `limit` groups read must be readable, and all groups writable.
 unsafe fn stream_step(groups: &Groups<'_>, limit: usize, stages: &mut Stages) -> usize {
     let (program, count) = (groups.program, groups.stretch.count);
-    // Registers of half a line must be joined in a stage first.
-    let first = if program.register().bytes == LINE_BYTES { groups.groups_to_line() } else { None };
     // SAFETY: these are the groups, in up to three slices.
     unsafe {
-        let Some(first) = first else { return stage_step(groups, limit, stages) };
+        let Some(first) = groups.groups_to_line() else { return stage_step(groups, limit, stages) };
         let first = first.min(count);
         let mut done = stage_step(&groups.slice(0, first), limit, stages);
         if done == first {
             let left = count.min(limit).saturating_sub(first);
-            let lines = div(left, program.turn_groups()) * program.turn_groups();
-            (program.register().shuffle)(&groups.slice(first, lines), true);
+            let lines = div(left, program.groups_of_lines()) * program.groups_of_lines();
+            (program.register.shuffle)(&groups.slice(first, lines), true);
             done += lines;
         }
         done + stage_step(&groups.slice(done, count - done), limit - done, stages)
@@ -291,7 +288,7 @@ unsafe fn stage_turns(groups: &Groups<'_>, bytes: usize, stages: &mut Stages) ->
         }
         let targets = rooms.get(..count).unwrap_or_default();
         let in_rooms = Stretch { targets, at: 0, ..stretch };
-        (program.register().shuffle)(&Groups { program, stretch: in_rooms }, false);
+        (program.register.shuffle)(&Groups { program, stretch: in_rooms }, false);
         for number in 0..count {
             stages.push(number, bytes, ahead.next);
             ahead = ahead.further_by(bytes.cast_signed());

@@ -123,9 +123,9 @@ impl Groups<'_> {
         let &Self { program, stretch } = self;
         let Stretch { count, outer, .. } = stretch;
         let others = stretch.targets.len().saturating_sub(program.pieces());
-        let last_piece = program.pattern().apart.max(0).wrapping_mul(others.cast_signed());
+        let last_piece = program.pattern.apart.max(0).wrapping_mul(others.cast_signed());
         let last_step = outer.from.max(0).wrapping_mul(outer.extent.cast_signed() - 1);
-        let high = last_piece.wrapping_add(last_step).wrapping_add(program.high());
+        let high = last_piece.wrapping_add(last_step).wrapping_add(program.high);
         let top = stretch.source.wrapping_offset(high) as usize;
         let end = stretch.readable_end as usize;
         let from = program.group().from;
@@ -148,16 +148,22 @@ impl Groups<'_> {
             && self.stretch.count <= readable.end
     }
 
-    /// Returns how many groups come before all targets begin a line, if they do so together and turns make lines.
+    /// Returns how many groups come before all targets begin a line, if they do so together and turns can make lines.
     pub(super) fn groups_to_line(&self) -> Option<usize> {
         let place = |target: &*mut u8| *target as usize + self.stretch.at;
         let first = self.stretch.targets.first().map_or(0, place);
         let is_alike =
             |target: &*mut u8| place(target).wrapping_sub(first).is_multiple_of(LINE_BYTES);
-        if !self.program.makes_lines() || !self.stretch.targets.iter().all(is_alike) {
+        if !self.program.fills_registers() || !self.stretch.targets.iter().all(is_alike) {
             return None;
         }
         units_to_line(first, self.program.group().bytes())
+    }
+
+    /// Returns whether turns may be streamed: whether they make whole lines of each target.
+    pub(super) fn are_lines(&self) -> bool {
+        let are_whole = self.stretch.count.is_multiple_of(self.program.groups_of_lines());
+        self.stretch.count == 0 || are_whole && self.groups_to_line() == Some(0)
     }
 
     /// Makes groups by turns, none of which writes beyond them, and returns how many are done. Turns may read the first
@@ -172,7 +178,7 @@ impl Groups<'_> {
         // What registers have beyond the last turn is written again with the group after it.
         let made = if is_whole { count } else { div(count.saturating_sub(1), turn) * turn };
         // SAFETY: as the caller says.
-        unsafe { (self.program.register().shuffle)(&self.slice(0, made), false) };
+        unsafe { (self.program.register.shuffle)(&self.slice(0, made), false) };
         made
     }
 

@@ -62,3 +62,5 @@ pub(super) const CHEAP_LINE: usize = 96;
 pub(super) const STORE_COST: usize = 16;
 /// The detour by way of a stage, for a line that is not made whole.
 pub(super) const STAGE_COST: usize = 128;
+/// Transposes whose registers are half a line, if they are streamed.
+pub(super) const HALF_LINES_COST: usize = 80;

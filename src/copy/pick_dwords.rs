@@ -40,7 +40,7 @@ pub(super) unsafe fn pick_dwords<V: Vector>(groups: &Groups<'_>) {
 #[allow(clippy::indexing_slicing, clippy::needless_range_loop)] // by numbers that the compiler knows
 unsafe fn turns<V: Vector, const E: usize, const R: usize>(groups: &Groups<'_>, set: &Set) {
     let program = groups.program;
-    let (group_from, apart) = (program.group().from, program.pattern().apart);
+    let (group_from, apart) = (program.group().from, program.pattern.apart);
     let (from, to) = (program.turn_from(), program.turn_bytes());
     let index =
         program.picks_of::<E, R>(set).map(|picks| picks.map(|Pick(index)| V::load(index.as_ptr())));

@@ -18,6 +18,9 @@
 //! places (units of 4 bytes from two rows that are far apart, say), a set has registers of that piece that follow each
 //! other. A turn has as many groups as fill its registers well; the kernel repeats it along the input.
 //!
+//! Where windows are lanes, each lane of a register has windows of its own. Registers of one piece that share a set
+//! have their first lanes side by side in the output, and then all second lanes, so that a lane's windows serve them all.
+//!
 //! Where a window is as large as a register, a pick chooses from two windows at once (`picks.rs`). Units of a few dwords
 //! have programs of a simpler kind (`dwords.rs`): a window for each unit, and the same picks for any number of pieces.
 
@@ -38,9 +41,9 @@ const MAX_WINDOWS: usize = 32;
 const MAX_SETS: usize = 16;
 const MAX_REGISTERS: usize = 16;
 /// The most outputs of a set, and the most windows of sets of one output, of two, and so on: the kernel has a loop for
-/// each. A loop keeps its indices in registers, of which there are 32.
+/// each number from that of the outputs on. A loop keeps its indices in registers, of which there are 32.
 pub(super) const MAX_OUTPUTS: usize = 5;
-const MAX_WINDOWS_OF_SET: [usize; MAX_OUTPUTS] = [8, 8, 6, 5, 5];
+const MAX_WINDOWS_OF_SET: [usize; MAX_OUTPUTS] = [8, 6, 6, 5, 5];
 /// The most lanes whose windows begin at places of their own.
 const MAX_WINDOW_LANES: usize = 2;
 
@@ -92,7 +95,7 @@ pub(super) struct Register {
     pub window: usize,
     /// Whether a pick chooses from two windows, each of which is as large as a register.
     pub from_two: bool,
-    /// The kernel that runs programs; it streams if the flag is set, which only registers of a line do.
+    /// The kernel that runs programs; it streams if the flag is set.
     pub shuffle: unsafe fn(&Groups<'_>, bool),
     pub index_window: IndexWindow,
 }
@@ -136,14 +139,6 @@ pub(super) struct Set {
 /// Where a window begins, by lane, in bytes from the start of the turn.
 pub(super) type Window = [isize; MAX_WINDOW_LANES];
 
-/// What a program picks.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Picks {
-    Bytes,
-    /// Each output of the only set has a share of the windows, and picks are the same for all pieces.
-    Dwords,
-}
-
 /// How many groups a turn takes, and how many registers of each piece it fills with them.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Turn {
@@ -159,10 +154,12 @@ struct Turn {
 pub(super) struct Program {
     /// Whether it is whole.
     is_made: bool,
-    pattern: Pattern,
+    pub(super) pattern: Pattern,
     /// How many pieces share the sets.
     together: usize,
-    picks_what: Picks,
+    /// Whether dwords are picked: each output of the only set has a share of the windows, and picks are the same for all
+    /// pieces.
+    picks_dwords: bool,
     turn: Turn,
     sets: [MaybeUninit<Set>; MAX_SETS],
     set_count: usize,
@@ -171,32 +168,15 @@ pub(super) struct Program {
     picks: [MaybeUninit<Pick>; MAX_PICKS],
     pick_count: usize,
     /// The end of the highest window, in bytes from the start of the turn.
-    high: isize,
-    register: Register,
+    pub(super) high: isize,
+    pub(super) register: Register,
     /// What is issued for a line of output, as `cost.rs` counts.
-    cost: usize,
+    pub(super) cost: usize,
 }
 
 impl Program {
-    pub(super) fn pattern(&self) -> &Pattern {
-        &self.pattern
-    }
-
     pub(super) fn group(&self) -> &Group {
         &self.pattern.group
-    }
-
-    pub(super) fn register(&self) -> &Register {
-        &self.register
-    }
-
-    pub(super) fn cost(&self) -> usize {
-        self.cost
-    }
-
-    /// Returns the end of the highest window, in bytes from the start of the turn.
-    pub(super) fn high(&self) -> isize {
-        self.high
     }
 
     /// Returns how many groups a turn makes for each piece.
@@ -219,9 +199,10 @@ impl Program {
         self.turn_bytes() == self.turn.registers * self.register.bytes
     }
 
-    /// Returns whether a turn makes whole lines.
-    pub(super) fn makes_lines(&self) -> bool {
-        self.fills_registers() && self.turn_bytes().is_multiple_of(LINE_BYTES)
+    /// Returns the number of groups in the fewest turns that make whole lines, if they fill their registers.
+    pub(super) fn groups_of_lines(&self) -> usize {
+        self.turn.groups
+            * (LINE_BYTES >> self.turn_bytes().trailing_zeros().min(LINE_BYTES.trailing_zeros()))
     }
 
     pub(super) fn sets(&self) -> &[Set] {
@@ -237,9 +218,10 @@ impl Program {
 
     /// Returns how many of some targets a call of the kernel has: all of them, if pieces share no sets.
     pub(super) fn targets_of_call(&self, targets: usize) -> usize {
-        match self.picks_what {
-            Picks::Dwords => targets,
-            Picks::Bytes => self.together,
+        if self.picks_dwords {
+            targets
+        } else {
+            self.together
         }
     }
 
@@ -283,7 +265,7 @@ impl ProgramSlot {
             is_made: false,
             pattern: Pattern { group: Group::single(0, 0), pieces: 0, apart: 0 },
             together: 0,
-            picks_what: Picks::Bytes,
+            picks_dwords: false,
             turn: Turn { groups: 0, registers: 0 },
             sets: [const { MaybeUninit::uninit() }; MAX_SETS],
             set_count: 0,

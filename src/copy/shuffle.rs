@@ -12,7 +12,7 @@ use super::groups::{Groups, Turns};
 use super::machine_constants::TURNS_OF_SET;
 use super::opaque::unrolled;
 use super::program::{Pick, Set, MAX_OUTPUTS};
-use super::vector::{Vector, LINE_BYTES};
+use super::vector::Vector;
 
 /// Runs all turns for one set of the program, and then for the next, so that indices stay in registers. What the last
 /// register of a turn writes beyond the turn, the first one of the next turn writes again; so the last set goes first.
@@ -30,23 +30,16 @@ pub(super) unsafe fn shuffle<V: Vector>(groups: &Groups<'_>, streams: bool) {
         return; // there are no programs
     }
     groups.check();
-    debug_assert!(
-        !streams || groups.stretch.count == 0 || groups.groups_to_line() == Some(0),
-        "turns are streamed that do not begin lines"
-    );
-    // Registers of half a line are never streamed.
-    let streams = streams && V::BYTES == LINE_BYTES;
+    debug_assert!(!streams || groups.are_lines(), "turns are streamed that are not whole lines");
     let sets = groups.program.sets();
     let mut next = groups.stretch.ahead.next;
     let (all, turn) = (groups.stretch.count, groups.program.turn_groups());
     let most = if streams && sets.len() > 1 { TURNS_OF_SET * turn } else { all };
-    let mut done = 0;
-    while done < all {
+    for done in (0..all).step_by(most.max(1)) {
         let some = groups.slice(done, most.min(all - done));
         for set in sets.iter().rev() {
             next = any_set::<V>(&some, streams, set, next);
         }
-        done += most;
     }
 }
 
@@ -59,10 +52,17 @@ unsafe fn any_set<V: Vector>(
     next: *const u8,
 ) -> *const u8 {
     const { assert!(MAX_OUTPUTS == 5) }
+    // The lanes of several registers of one piece are apart: all first ones come before all second ones.
+    let is_whole = V::WINDOW_BYTES == V::BYTES || groups.program.pieces() > 1;
     macro_rules! one_of {
         ($($outputs:literal: $($windows:literal)*;)*) => {
             match (set.outputs, set.windows) {
-                $($(($outputs, $windows) => one_set::<V, $outputs, $windows>(groups, streams, set, next),)*)*
+                $($(($outputs, $windows) => match (streams, is_whole || $outputs == 1) {
+                    (false, true) => turns::<V, $outputs, $windows, false, false>(groups, set, next),
+                    (false, false) => turns::<V, $outputs, $windows, false, true>(groups, set, next),
+                    (true, true) => turns::<V, $outputs, $windows, true, false>(groups, set, next),
+                    (true, false) => turns::<V, $outputs, $windows, true, true>(groups, set, next),
+                },)*)*
                 _ => {
                     debug_assert!(false, "no loop for {} outputs of {} windows", set.outputs, set.windows);
                     next
@@ -73,26 +73,26 @@ unsafe fn any_set<V: Vector>(
     // As many as `MAX_WINDOWS_OF_SET` says.
     one_of! {
         1: 1 2 3 4 5 6 7 8;
-        2: 1 2 3 4 5 6 7 8;
-        3: 1 2 3 4 5 6;
-        4: 1 2 3 4 5;
-        5: 1 2 3 4 5;
+        2: 2 3 4 5 6;
+        3: 3 4 5 6;
+        4: 4 5;
+        5: 5;
     }
 }
 
-/// Runs some turns of a set of `E` outputs and `R` windows. Returns what is to be prefetched next.
+/// Runs some turns of a set of `E` outputs and `R` windows; streams if `S`, and stores the lanes of an output apart from
+/// each other if `A`. Returns what is to be prefetched next.
 #[inline(always)]
 #[allow(clippy::indexing_slicing)] // by numbers that the compiler knows
-unsafe fn one_set<V: Vector, const E: usize, const R: usize>(
+unsafe fn turns<V: Vector, const E: usize, const R: usize, const S: bool, const A: bool>(
     groups: &Groups<'_>,
-    streams: bool,
     set: &Set,
     mut next: *const u8,
 ) -> *const u8 {
     let program = groups.program;
     let (from, to) = (program.turn_from(), program.turn_bytes());
-    let distance = if streams { groups.stretch.ahead.distance.unwrap_or(0) } else { 0 };
-    let is_next_prefetched = distance == 0 && program.sets().len() > 1;
+    let distance = if S && E == 1 { groups.stretch.ahead.distance.unwrap_or(0) } else { 0 };
+    let is_next_prefetched = S && distance == 0 && program.sets().len() > 1;
     let windows = program.windows_of::<R>(set);
     let index =
         program.picks_of::<E, R>(set).map(|picks| picks.map(|Pick(index)| V::load(index.as_ptr())));
@@ -120,14 +120,14 @@ unsafe fn one_set<V: Vector, const E: usize, const R: usize>(
                     made = made.pick_more(loaded[r], index[r][e]);
                 });
                 let target = targets[e].wrapping_add(at);
-                if streams {
-                    made.stream(target);
-                    if is_next_prefetched {
-                        V::prefetch_later(next);
-                        next = next.wrapping_add(V::BYTES);
-                    }
+                if A {
+                    made.put_lanes::<S>(target, E * V::WINDOW_BYTES);
                 } else {
-                    made.store(target);
+                    made.put::<S>(target);
+                }
+                if is_next_prefetched {
+                    V::prefetch_later(next);
+                    next = next.wrapping_add(V::BYTES);
                 }
             });
             at += to;
@@ -137,19 +137,19 @@ unsafe fn one_set<V: Vector, const E: usize, const R: usize>(
     next
 }
 
-/// Returns where the outputs of a set go: a register for each piece, or registers that follow each other.
+/// Returns where the first lanes of a set's outputs go: a register for each piece, or registers of one piece.
 ///
 /// # Safety
 /// There must be a target for each piece of the program.
 #[inline(always)]
 unsafe fn targets_of<V: Vector, const E: usize>(groups: &Groups<'_>, set: &Set) -> [*mut u8; E] {
-    let (pieces, registers) = if groups.program.pieces() > 1 { (1, 0) } else { (0, V::BYTES) };
+    let (pieces, lanes) = if groups.program.pieces() > 1 { (1, 0) } else { (0, V::WINDOW_BYTES) };
     let at = set.register * V::BYTES;
     let mut targets = [core::ptr::null_mut(); E];
     for (number, slot) in targets.iter_mut().enumerate() {
         debug_assert!(number * pieces < groups.stretch.targets.len());
         let target = *groups.stretch.targets.as_ptr().wrapping_add(number * pieces);
-        *slot = target.wrapping_add(at + number * registers);
+        *slot = target.wrapping_add(at + number * lanes);
     }
     targets
 }
@@ -245,7 +245,7 @@ mod tests {
                 ahead: Ahead::next(null()),
             };
             // SAFETY: the input is long enough on both sides, and the outputs are as long as they are to be.
-            unsafe { (program.register().shuffle)(&Groups { program, stretch }, false) };
+            unsafe { (program.register.shuffle)(&Groups { program, stretch }, false) };
             for (piece, output) in outputs.iter().enumerate() {
                 let mut expected = vec![0xEE; all];
                 for step in 0..outer.extent {
@@ -255,7 +255,7 @@ mod tests {
                         let from =
                             g as isize * group.from + u as isize * group.apart + within as isize;
                         let from = from
-                            + piece as isize * program.pattern().apart
+                            + piece as isize * program.pattern.apart
                             + step as isize * outer.from;
                         expected[step * outer.to as usize + byte] =
                             input[(200_000 + from) as usize];

@@ -206,12 +206,7 @@ unsafe fn store_columns<V: Vector, const STREAMED: bool>(
 ) {
     let targets = block.targets.as_ptr().wrapping_add(column);
     for (number, made) in made.iter().enumerate() {
-        let target = targets.wrapping_add(number).read().wrapping_add(block.at);
-        if STREAMED {
-            made.stream(target);
-        } else {
-            made.store(target);
-        }
+        made.put::<STREAMED>(targets.wrapping_add(number).read().wrapping_add(block.at));
     }
 }
 

@@ -46,6 +46,20 @@ pub(super) trait Vector: Copy {
     unsafe fn stream(self, target: *mut u8) {
         self.store(target);
     }
+    /// Streams or stores the register.
+    #[inline(always)]
+    unsafe fn put<const STREAMED: bool>(self, target: *mut u8) {
+        if STREAMED {
+            self.stream(target);
+        } else {
+            self.store(target);
+        }
+    }
+    /// Does what [`Vector::put`] does; on levels whose window is a lane, with one lane every `step` bytes.
+    #[inline(always)]
+    unsafe fn put_lanes<const STREAMED: bool>(self, target: *mut u8, _step: usize) {
+        self.put::<STREAMED>(target);
+    }
     /// Streams a line with the last `rest` bytes of a run and the first ones of the next.
     ///
     /// # Safety

@@ -6,8 +6,8 @@
 
 use super::picks::SetDraft;
 use super::{
-    Group, Pattern, Picks, Program, ProgramSlot, Register, Registers, Set, Turn, LANE_BYTES,
-    LINE_BYTES, MAX_OUTPUTS, MAX_PICKS, MAX_REGISTERS, MAX_WINDOWS_OF_SET,
+    Group, Pattern, Program, ProgramSlot, Register, Registers, Set, Turn, LANE_BYTES, LINE_BYTES,
+    MAX_OUTPUTS, MAX_PICKS, MAX_REGISTERS, MAX_WINDOWS_OF_SET,
 };
 use crate::copy::machine_constants::{CHEAP_LINE, LOAD_COST, PICK_COST, STORE_COST};
 use crate::math::{div, div_ceil, div_rem};
@@ -20,8 +20,9 @@ pub(super) struct Issued {
 }
 
 impl ProgramSlot {
-    /// Makes the cheapest program for a pattern, preferring turns of whole lines, and returns it. Returns `None`, and
-    /// forgets the program before, if none costs less than the limit, which is what the best other method costs.
+    /// Makes the cheapest program for a pattern, preferring turns that fill their registers, and returns it. Returns
+    /// `None`, and forgets the program before, if none costs less than the limit, which is what the best other method
+    /// costs.
     pub(in crate::copy) fn make(
         &mut self,
         pattern: Pattern,
@@ -63,20 +64,20 @@ impl Program {
     /// Builds a program that picks bytes, for as many pieces together as possible, or as many registers of one as pay.
     fn build_bytes(&mut self, register: Register, streams: bool, limit: usize) -> bool {
         self.register = register;
-        self.picks_what = Picks::Bytes;
+        self.picks_dwords = false;
         if register.window == 0 {
             return false;
         }
         let group = self.pattern.group;
-        let lines = Turn::of_lines(&group, &register);
+        let full = Turn::full(&group, &register);
         let best = Turn::best(&group, &register);
         let few = Turn { groups: div(register.bytes, group.bytes()), registers: 1 };
-        let by_lines = lines.is_some_and(|turn| self.build_turn(turn, limit));
-        let cost = if by_lines { self.cost } else { limit };
-        if by_lines && (streams || cost <= CHEAP_LINE || lines == Some(best)) {
+        let is_full = full.is_some_and(|turn| self.build_turn(turn, limit));
+        let cost = if is_full { self.cost } else { limit };
+        if is_full && (streams || cost <= CHEAP_LINE || full == Some(best)) {
             return true;
         }
-        let last = if by_lines { lines } else { Some(few) };
+        let last = if is_full { full } else { Some(few) };
         self.build_turn(best, cost) || last.is_some_and(|turn| self.build_turn(turn, limit))
     }
 
@@ -139,7 +140,9 @@ impl Program {
     }
 
     fn cost_of(&self, issued: &Issued) -> usize {
-        self.turn.cost(self.group(), &self.register, self.together, issued)
+        // The kernel is called again for further pieces, and reads the groups again.
+        let calls = if self.together < self.pattern.pieces { STORE_COST } else { 0 };
+        calls + self.turn.cost(self.group(), &self.register, self.together, issued)
     }
 
     /// Returns how many windows a set of some registers of each piece has at least, if these are filled.
@@ -195,14 +198,16 @@ pub(super) fn most_windows(outputs: usize) -> usize {
 }
 
 impl Turn {
-    /// Returns the smallest numbers of groups and registers that make whole lines; `None` if these are too many.
-    fn of_lines(group: &Group, register: &Register) -> Option<Self> {
+    /// Returns the fewest groups that fill registers, or some more if their units come from several places; `None` if these
+    /// are too many registers.
+    pub(super) fn full(group: &Group, register: &Register) -> Option<Self> {
         // Odd factors and powers of two are independent of each other.
-        let lines =
-            group.bytes() >> group.bytes().trailing_zeros().min(LINE_BYTES.trailing_zeros());
-        let registers = div(lines * LINE_BYTES, register.bytes);
-        let groups = div(lines * LINE_BYTES, group.bytes());
-        (registers <= MAX_REGISTERS).then_some(Self { groups, registers })
+        let twos = group.bytes().trailing_zeros().min(register.bytes.trailing_zeros());
+        let (groups, registers) = (register.bytes >> twos, group.bytes() >> twos);
+        // Windows of as many places have enough for as many registers.
+        let more = div(group.units.min(MAX_OUTPUTS), registers).max(1);
+        let turn = Self { groups: more * groups, registers: more * registers };
+        (turn.registers <= MAX_REGISTERS).then_some(turn)
     }
 
     /// Returns the fewest registers that whole groups fill nearly as well as any.

@@ -12,7 +12,7 @@
 
 use super::build::Issued;
 use super::{
-    Group, Pattern, Pick, Picks, Program, Register, Set, Turn, LINE_BYTES, MAX_OUTPUTS,
+    Group, Pattern, Pick, Program, Register, Set, Turn, LINE_BYTES, MAX_OUTPUTS,
     MAX_WINDOWS_OF_SET, MAX_WINDOW_LANES,
 };
 use crate::math::{div, div_rem};
@@ -37,8 +37,7 @@ impl Turn {
     /// there is no room for a window for each unit.
     pub(super) fn of_dwords(group: &Group, register: &Register) -> Option<Self> {
         let &Group { unit, units, .. } = group;
-        let twos = unit.trailing_zeros().min(register.bytes.trailing_zeros());
-        let turn = Self { groups: register.bytes >> twos, registers: unit >> twos };
+        let turn = Self::full(group, register)?;
         let has_room = turn.groups <= MAX_WINDOWS_OF_SET[0] && turn.registers <= MAX_OUTPUTS;
         (register.window > unit && units == 1 && has_room).then_some(turn)
     }
@@ -59,7 +58,7 @@ impl Program {
         let Pattern { group: Group { unit, from, .. }, .. } = self.pattern;
         debug_assert!(unit.is_multiple_of(DWORD_BYTES), "units of {unit} bytes as dwords");
         self.register = register;
-        self.picks_what = Picks::Dwords;
+        self.picks_dwords = true;
         self.turn = turn;
         self.together = 1;
         self.set_count = 1;

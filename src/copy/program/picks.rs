@@ -89,14 +89,19 @@ impl SetDraft<'_> {
             draft.lane = lane;
             draft.windows = 0;
             for output in 0..set.outputs {
-                let (number, piece) =
-                    if together > 1 { (first, output) } else { (first + output, 0) };
+                let (number, piece) = if together > 1 { (0, output) } else { (output, 0) };
                 if piece == 0 {
-                    let begin = number * register.bytes + lane * register.window;
-                    draft.origins.find(draft.program, begin)?;
+                    // Lanes that follow each other in the output are the same lane of registers that do.
+                    let before = (lane * registers + number) * register.window;
+                    draft.origins.find(draft.program, first * register.bytes + before)?;
                 }
                 draft.fill_lane(output, piece)?;
             }
+        }
+        // The kernel has no loops for fewer windows than outputs.
+        while draft.set.windows < draft.set.outputs {
+            draft.windows = draft.set.windows;
+            draft.add_window(0)?;
         }
         let SetDraft { program, set, .. } = draft;
         program.window_count += set.windows;

@@ -148,9 +148,9 @@ fn groups() {
     });
     // SAFETY: never reached.
     unsafe {
-        fails("turns are streamed that do not begin lines", || {
+        fails("turns are streamed that are not whole lines", || {
             let at = output.as_ptr().align_offset(64) + 1;
-            (program.register().shuffle)(
+            (program.register.shuffle)(
                 &Groups { program, stretch: Stretch { at, ..stretch } },
                 true,
             );
