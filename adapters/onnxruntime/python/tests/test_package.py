@@ -90,7 +90,7 @@ def test_the_sdist_has_what_cargo_needs(tmp_path: pathlib.Path) -> None:
     assert done.returncode == 0, done.stderr
     (archive,) = tmp_path.iterdir()
     with tarfile.open(archive) as packed:
-        packed.extractall(tmp_path, filter="data")
+        packed.extractall(tmp_path, **({"filter": "data"} if hasattr(tarfile, "data_filter") else {}))
     (unpacked,) = (path for path in tmp_path.iterdir() if path.is_dir())
     cargo = ["cargo", "metadata", "--locked", "--format-version=1", "--no-deps", "--manifest-path"]
     done = run(*cargo, str(unpacked / "rust/adapters/onnxruntime/Cargo.toml"), cwd=tmp_path)
