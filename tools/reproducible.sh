@@ -9,7 +9,7 @@ first=$(realpath "$1")
 shift
 elsewhere=$(mktemp -d)/a-directory-with-quite-another-name
 mkdir -p "$elsewhere/home"
-trap 'rm -rf "$elsewhere"' EXIT
+trap 'rm -rf "${elsewhere%/*}"' EXIT
 git clone --quiet . "$elsewhere/clone"
 VENV=$(realpath "${VENV:-.venv}")
 export VENV ONLY_BUILD=1 RUSTUP_HOME="${RUSTUP_HOME:-$HOME/.rustup}" HOME="$elsewhere/home" CARGO_HOME="$elsewhere/cargo"

@@ -1,7 +1,4 @@
-"""libsplit for Conan 2. It is built from the source archive of a release, and needs cargo and a C compiler on the machine.
-
-The option 'archive' is the address of the archive; without it, it is the release's own.
-"""
+"""libsplit for Conan 2. It is built from the source archive of a release, and needs cargo and a C compiler on the machine."""
 
 from conan import ConanFile
 from conan.tools.cmake import CMake, CMakeToolchain, cmake_layout
@@ -14,7 +11,7 @@ class Libsplit(ConanFile):
     name = "libsplit"
     description = "The tensor Split of ONNX and OpenVINO as one small C ABI library"
     license = "MIT OR Apache-2.0"
-    url = homepage = "https://example.org/libsplit"
+    url = homepage = "@repository@"
     topics = ("tensor", "split", "onnx", "openvino")
     package_type = "library"
     settings = "os", "arch", "compiler", "build_type"

@@ -70,7 +70,7 @@ unsafe fn any_set<V: Vector>(
             }
         };
     }
-    // As many as `MAX_WINDOWS_OF_SET` says.
+    // No fewer windows than outputs, and no more than `MAX_WINDOWS_OF_SET` says.
     one_of! {
         1: 1 2 3 4 5 6 7 8;
         2: 2 3 4 5 6;
