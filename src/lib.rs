@@ -29,10 +29,8 @@
 // Only where raw pointers are read or passed on, and where bytes move.
 #![deny(unsafe_code)]
 // Numbers from callers must never panic; see tests for what does.
-#![cfg_attr(
-    not(test),
-    deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)
-)]
+#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used))]
+#![cfg_attr(not(test), deny(clippy::panic, clippy::indexing_slicing))]
 
 #[cfg(all(feature = "alloc", not(feature = "capi")))]
 extern crate alloc;
@@ -126,11 +124,8 @@ extern "C" {}
 
 /// Builds that keep checks, and the core library as it comes for other CPUs, keep the tables that unwinding would take,
 /// and these name it. Nothing unwinds.
-#[cfg(all(
-    feature = "capi",
-    not(test),
-    any(debug_assertions, not(any(target_arch = "x86_64", target_vendor = "apple")))
-))]
+#[cfg(all(feature = "capi", not(test)))]
+#[cfg(any(debug_assertions, not(any(target_arch = "x86_64", target_vendor = "apple"))))]
 #[allow(unsafe_code)]
 #[unsafe(no_mangle)]
 extern "C" fn rust_eh_personality() {}

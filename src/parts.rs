@@ -168,9 +168,14 @@ impl Transfer<'_> {
 }
 
 #[cfg(test)]
-impl Parts<'static> {
-    pub(crate) const NONE: Self = Self {
-        pieces: &Pieces::Int64(&[]),
-        targets: Pointers { first: core::ptr::null(), step: 0, len: 0, array: PhantomData },
-    };
+mod tests {
+    use super::{Parts, PhantomData, Pieces, Pointers};
+
+    impl Parts<'static> {
+        /// No parts, for a transfer that a test fills in.
+        pub(crate) const NONE: Self = Self {
+            pieces: &Pieces::Int64(&[]),
+            targets: Pointers { first: core::ptr::null(), step: 0, len: 0, array: PhantomData },
+        };
+    }
 }

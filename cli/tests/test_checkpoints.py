@@ -854,6 +854,23 @@ class NothingLost(CheckpointTest):
         self.assert_succeeds(run)
         self.assertEqual(read_safetensors(self.joined), read_safetensors(self.model))
 
+    def test_ranks_of_two_plans_are_not_joined(self):
+        # Of one model, and with the same shapes on every rank: only their order in the whole differs.
+        tensors = {"w.weight": noise("U8", 8, 2)}
+        one, two = [self.dir / name for name in ("one", "two")]
+        self.save(tensors, "[tensors]\nw = { rule = 'packed', split_factor = 2 }\n")
+        self.assert_succeeds(self.shard(2, out=two))
+        self.save(tensors, "[tensors]\nw = 'colwise'\n")
+        self.assert_succeeds(self.shard(2, out=one))
+        for other in [0, 1]:
+            ranks = [(two if rank == other else one) / f"rank-{rank}" for rank in range(2)]
+            run = self.run_tool("join", *ranks, "--plan", self.plan, "-o", self.joined)
+            self.assert_fails(run, INVALID, "rank-1", "a different plan from rank 0")
+        shutil.rmtree(one / "rank-1")
+        shutil.copytree(two / "rank-1", one / "rank-1")
+        self.assert_fails(self.join(source=one), INVALID, "rank-1", "a different plan or different numbers")
+        self.assertFalse(self.joined.exists())
+
     def test_ranks_are_joined_by_a_ready_plan(self):
         at = "model.layers.0.self_attn."
         tensors = {f"{at}{name}_proj.weight": noise("U8", 8, 8) for name in "qkvo"}

@@ -109,6 +109,27 @@ def test_wrong_pieces() -> None:
         libsplit.join([np.array([None])])
 
 
+def test_pieces_beside_out_and_in_it() -> None:
+    """Both are in one array, and are told apart by their first and last bytes."""
+    x: Any = np.arange(9, dtype="<u2")
+    parts = [slice(0, 4), slice(4, 8), slice(2, 6), slice(3, 7), slice(1, 5), slice(7, 3, -1), slice(3, None, -1),
+             slice(0, 7, 2), slice(1, 8, 2), slice(8, 1, -2)]
+    refused = 0
+    for of_piece in parts:
+        for of_out in parts:
+            whole = x.copy()
+            piece, out = whole[of_piece], whole[of_out]
+            if np.may_share_memory(piece, out):
+                with pytest.raises(ValueError, match=r"pieces\[0\] overlaps out"):
+                    libsplit.join([piece], out=out)
+                assert np.array_equal(whole, x)
+                refused += 1
+            else:
+                libsplit.join([piece], out=out)
+                assert np.array_equal(out, x[of_piece])
+    assert 0 < refused < len(parts) ** 2
+
+
 def test_pieces_of_out() -> None:
     x = np.arange(4)
     with pytest.raises(ValueError, match=r"pieces\[0\] overlaps out"):
