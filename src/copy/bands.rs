@@ -127,12 +127,8 @@ fn costs_of(rows: &Rows, band: &Band, slot: &mut ProgramSlot, has_program: &mut 
         pieces: band.pieces(),
         apart: band.apart,
     };
-    let are_beside = band.apart == band.run.cast_signed();
-    let transpose = if are_beside {
-        cost::of_transpose(call, band.run, band.pieces(), rows.row().extent)
-    } else {
-        None
-    };
+    let of_tiles = || cost::of_transpose(call, band.run, band.pieces(), rows.row().extent);
+    let transpose = if band.apart == band.run.cast_signed() { of_tiles() } else { None };
     let runs = cost::of_runs(call, band.run);
     let mut costs = Costs { runs, program: None, transpose };
     if !*has_program {

@@ -147,18 +147,14 @@ static AVX512: Kernels = kernels!(
 /// Returns the kernels of a level, or of the highest level below it that this build has.
 pub(super) fn kernels_of(level: Level) -> &'static Kernels {
     match level {
-        Level::Portable => &PORTABLE,
         #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
         Level::Neon => &NEON,
-        #[cfg(not(all(target_arch = "aarch64", target_endian = "little")))]
-        Level::Neon => &PORTABLE,
         #[cfg(target_arch = "x86_64")]
         Level::Avx2 => &AVX2,
         #[cfg(all(target_arch = "x86_64", feature = "avx512"))]
         Level::Avx512 => &AVX512,
         #[cfg(all(target_arch = "x86_64", not(feature = "avx512")))]
         Level::Avx512 => &AVX2,
-        #[cfg(not(target_arch = "x86_64"))]
-        Level::Avx2 | Level::Avx512 => &PORTABLE,
+        _ => &PORTABLE,
     }
 }

@@ -7,10 +7,8 @@ use super::kernels::{Kernels, Level};
 use super::level::kernels_of;
 use super::machine_constants::{LEAST_STREAMED_CALL_BYTES, SMALL_BYTES};
 use core::ptr::from_ref;
-use core::sync::atomic::{
-    AtomicPtr, AtomicUsize,
-    Ordering::{Acquire, Relaxed, Release},
-};
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use core::sync::atomic::{AtomicPtr, AtomicUsize};
 
 /// What distinguishes a model.
 pub(super) struct Model {
@@ -104,15 +102,10 @@ impl Machine {
 
     /// Returns the machine that has this CPU and a model's row.
     pub(super) fn with(cpu: &Cpu, model: &'static Model) -> Self {
-        let [second, third] = believed(cpu.second, cpu.third);
-        let cached = (third / 8 * model.third_eighths).min(second / 8 * model.second_eighths);
-        Self {
-            kernels: kernels_of(cpu.level),
-            model,
-            cached_bytes: cached,
-            second_bytes: second,
-            shrunk: 0,
-        }
+        let [second_bytes, third_bytes] = believed(cpu.second, cpu.third);
+        let cached_bytes =
+            (third_bytes / 8 * model.third_eighths).min(second_bytes / 8 * model.second_eighths);
+        Self { kernels: kernels_of(cpu.level), model, cached_bytes, second_bytes, shrunk: 0 }
     }
 
     /// Returns the machine that this runs on.

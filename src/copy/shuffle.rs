@@ -20,10 +20,10 @@ use super::vector::Vector;
 ///
 /// # Safety
 /// The CPU must have the features of the level. Groups must be whole turns, or more than one turn that fills its
-/// registers. For each turn of each step, everything from the lowest byte of its groups to `high()` bytes behind its first byte must be readable. All groups must be writable,
-/// and if a turn does not fill its registers, so must be what they have beyond the last turn of a step: less than a
-/// register for each piece. Nothing else is written. What is streamed must be whole lines that begin lines, and a fence
-/// must follow.
+/// registers. For each turn of each step, everything from the lowest byte of its groups to `high` bytes behind its first
+/// byte must be readable. All groups must be writable, and if a turn does not fill its registers, so must be what they
+/// have beyond the last turn of a step: less than a register for each piece. Nothing else is written. What is streamed
+/// must be whole lines that begin lines, and a fence must follow.
 #[inline(always)]
 pub(super) unsafe fn shuffle<V: Vector>(groups: &Groups<'_>, streams: bool) {
     if V::WINDOW_BYTES == 0 {
