@@ -85,17 +85,12 @@ impl Bands {
             let Some(first) = parts.peek().copied() else { break };
             let begin = found;
             let mut end = first.offset;
-            while let Some(part) = parts.peek().copied() {
-                let is_next = part.len == first.len && part.offset == end;
-                if !is_next || found == MAX_COLUMNS {
-                    break;
-                }
-                if let Some(slot) = self.targets.get_mut(found) {
-                    *slot = part.target;
-                }
+            while let Some(slot) = self.targets.get_mut(found) {
+                let is_next = |part: &Part| part.len == first.len && part.offset == end;
+                let Some(part) = parts.next_if(is_next) else { break };
+                *slot = part.target;
                 found += 1;
-                end = part.offset + part.len;
-                parts.next();
+                end += part.len;
             }
             if found == begin {
                 break;

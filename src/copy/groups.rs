@@ -76,29 +76,19 @@ impl Groups<'_> {
         Self { stretch: self.stretch.steps(begin, extent), ..*self }
     }
 
-    /// Returns how many whole turns make the groups of a step, and whether groups are left over.
+    /// Returns the turns of each step: those that follow each other, and a last one if groups are left over.
     #[inline(always)]
-    pub(super) fn division(&self) -> (usize, bool) {
-        let (whole, left) = div_rem(self.stretch.count, self.program.turn_groups());
-        (whole, left > 0)
-    }
-
-    /// Returns how often turns follow each other: once in each step, and a last turn if groups are left over.
-    #[inline(always)]
-    pub(super) fn sequences(&self, has_last: bool) -> usize {
-        self.stretch.outer.extent << usize::from(has_last)
-    }
-
-    /// Returns the turns of such a sequence.
-    #[inline(always)]
-    pub(super) fn turns(&self, sequence: usize, whole: usize, has_last: bool) -> Turns {
-        let step = self.steps(sequence >> usize::from(has_last), 1);
-        let (some, count) = if has_last && sequence % 2 == 1 {
-            (step.slice(self.stretch.count - self.program.turn_groups(), 0), 1)
-        } else {
-            (step, whole)
-        };
-        Turns { source: some.stretch.source, at: some.stretch.at, count }
+    pub(super) fn turns(&self) -> impl Iterator<Item = Turns> + '_ {
+        let (count, turn) = (self.stretch.count, self.program.turn_groups());
+        let (whole, left) = div_rem(count, turn);
+        let has_last = usize::from(left > 0);
+        (0..self.stretch.outer.extent << has_last).map(move |sequence| {
+            let step = self.steps(sequence >> has_last, 1);
+            let is_last = sequence & has_last == 1;
+            let (some, count) =
+                if is_last { (step.slice(count - turn, 0), 1) } else { (step, whole) };
+            Turns { source: some.stretch.source, at: some.stretch.at, count }
+        })
     }
 
     /// Checks that the kernel may make these groups: each target has a piece of the program, and turns write nothing

@@ -55,7 +55,7 @@ const MAX_AXES: usize = MAX_RANK;
 
 /// A piece in normal form. The axes with the largest steps in the output come first.
 ///
-/// All distances are in bytes; in the nests of `bits.rs`, in elements, which have less than a byte.
+/// All distances are in bytes; those of sub-byte elements, in elements.
 pub(super) struct Nest {
     /// From the input's and from the output's element [0, …, 0] to the first unit.
     pub from: isize,
@@ -66,21 +66,10 @@ pub(super) struct Nest {
 }
 
 impl Nest {
-    /// Returns the normal form of a piece of whole bytes. `step`, if given, is the split axis's step in the output.
-    pub(super) fn in_bytes(transfer: &Transfer<'_>, part: &Part, step: Option<isize>) -> Self {
-        let size = isize_of(i64::from(transfer.geometry.dtype.bits() / 8));
-        debug_assert!(size > 0, "sub-byte elements have no bytes");
-        Self::of_piece(transfer, part, size, step)
-    }
-
-    /// Returns the normal form of a piece of sub-byte elements, with all distances in elements.
-    pub(super) fn in_elements(transfer: &Transfer<'_>, part: &Part) -> Self {
-        Self::of_piece(transfer, part, 1, None)
-    }
-
-    /// Returns the normal form of a piece whose elements have this size.
-    fn of_piece(transfer: &Transfer<'_>, part: &Part, size: isize, step: Option<isize>) -> Self {
+    /// Returns the normal form of a piece. `step`, if given, is the split axis's step in the output.
+    pub(super) fn new(transfer: &Transfer<'_>, part: &Part, step: Option<isize>) -> Self {
         let geometry = &transfer.geometry;
+        let size = isize_of(i64::from(geometry.dtype.bits() / 8)).max(1);
         let axes = [Axis::default(); MAX_AXES];
         let mut nest = Self { from: 0, to: 0, unit: size.unsigned_abs(), axes, rank: 0 };
         let own = transfer.output_strides.get(part.index);

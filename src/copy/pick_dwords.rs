@@ -44,9 +44,7 @@ unsafe fn turns<V: Vector, const E: usize, const R: usize>(groups: &Groups<'_>, 
     let (from, to) = (program.turn_from(), program.turn_bytes());
     let index =
         program.picks_of::<E, R>(set).map(|picks| picks.map(|Pick(index)| V::load(index.as_ptr())));
-    let (whole, has_last) = groups.division();
-    for sequence in 0..groups.sequences(has_last) {
-        let Turns { source, at, count } = groups.turns(sequence, whole, has_last);
+    for Turns { source, at, count } in groups.turns() {
         let mut done = 0;
         while done < count {
             let end = (done + TURNS_OF_SET).min(count);

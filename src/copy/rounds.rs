@@ -83,11 +83,7 @@ fn place_in(own: usize, at: usize, all: usize) -> usize {
 fn round_bytes(transfer: &Transfer<'_>, call: &Call) -> usize {
     let mut pieces = joined(transfer);
     let (Some(first), Some(_)) = (pieces.next(), pieces.next()) else { return usize::MAX };
-    let nest = if transfer.geometry.dtype.is_sub_byte() {
-        Nest::in_elements(transfer, &first.part)
-    } else {
-        Nest::in_bytes(transfer, &first.part, first.step)
-    };
+    let nest = Nest::new(transfer, &first.part, first.step);
     let unit = nest.unit.cast_signed();
     if nest.axes().iter().any(|axis| axis.from == unit) {
         return usize::MAX;
@@ -153,7 +149,7 @@ unsafe fn move_some(
 ) {
     let Scratch { slot, stages } = scratch;
     let (source, target) = (transfer.source, piece.part.target);
-    let normal_form = || Nest::in_bytes(transfer, &piece.part, piece.step);
+    let normal_form = || Nest::new(transfer, &piece.part, piece.step);
     let (mut mover, boxes) = {
         let mut nest = normal_form();
         let way = Choice::new(call, &nest, slot).way;

@@ -97,10 +97,9 @@ unsafe fn turns<V: Vector, const E: usize, const R: usize, const S: bool, const 
     let index =
         program.picks_of::<E, R>(set).map(|picks| picks.map(|Pick(index)| V::load(index.as_ptr())));
     let targets = targets_of::<V, E>(groups, set);
-    let (whole, has_last) = groups.division();
-    for sequence in 0..groups.sequences(has_last) {
-        let Turns { mut source, mut at, count } = groups.turns(sequence, whole, has_last);
-        for _ in 0..count {
+    for Turns { mut source, mut at, count } in groups.turns() {
+        let end = at + count * to;
+        while at < end {
             if distance != 0 {
                 for [window, _] in windows {
                     V::prefetch_later(source.wrapping_offset(window.wrapping_add(distance)));

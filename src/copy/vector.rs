@@ -178,6 +178,14 @@ pub(super) unsafe fn copy_bytes<V: Vector, const N: usize>(source: *const u8, ta
     }
 }
 
+/// Copies the first `N` bytes and the last ones, of `N` to twice as many.
+#[inline(always)]
+unsafe fn copy_ends<V: Vector, const N: usize>(source: *const u8, target: *mut u8, bytes: usize) {
+    let last = bytes - N;
+    copy_bytes::<V, N>(source, target);
+    copy_bytes::<V, N>(source.wrapping_add(last), target.wrapping_add(last));
+}
+
 /// Copies up to two lines, by two moves that may overlap.
 ///
 /// # Safety
@@ -197,22 +205,9 @@ pub(super) unsafe fn copy_short<V: Vector>(source: *const u8, target: *mut u8, b
         }};
     }
     match bytes {
-        64.. => {
-            let last = bytes - 64;
-            copy_bytes::<V, 64>(source, target);
-            copy_bytes::<V, 64>(source.wrapping_add(last), target.wrapping_add(last));
-        }
-        32.. => {
-            let last = bytes - 32;
-            copy_bytes::<V, 32>(source, target);
-            copy_bytes::<V, 32>(source.wrapping_add(last), target.wrapping_add(last));
-        }
-        16.. => {
-            let last = bytes - 16;
-            let (a, b) = (V::Lane::load(source), V::Lane::load(source.wrapping_add(last)));
-            a.store(target);
-            b.store(target.wrapping_add(last));
-        }
+        64.. => copy_ends::<V, 64>(source, target, bytes),
+        32.. => copy_ends::<V, 32>(source, target, bytes),
+        16.. => copy_ends::<V, 16>(source, target, bytes),
         8.. => both!(u64),
         4.. => both!(u32),
         2.. => both!(u16),

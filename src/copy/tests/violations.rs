@@ -187,12 +187,8 @@ fn transfers() {
             rounds::move_ranges(&empty, &a_call(&memory), &mut ranges);
         });
     }
-    let four_bit = transfer(DType::Uint4, &shape, 1, memory.as_ptr());
     let part = Part { index: 0, offset: 0, len: 1, target: std::ptr::null_mut() };
-    fails("sub-byte elements have no bytes", || {
-        Nest::in_bytes(&four_bit, &part, None);
-    });
-    let mut nest = Nest::in_bytes(&empty, &part, None);
+    let mut nest = Nest::new(&empty, &part, None);
     fails("1..9 of 4", || nest.restrict(0, 1..9));
     fails("axis 7 of 1", || nest.restrict(7, 0..1));
     fails("no room for another axis", || (0..65).for_each(|_| nest.push(Axis::ONE)));
