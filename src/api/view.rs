@@ -86,11 +86,7 @@ impl Layout {
 
     /// Returns the address of element [0, …, 0]; that of the slice if there are no elements.
     fn first<T>(&self, data: *mut T) -> *mut T {
-        if self.shape.contains(&0) {
-            data
-        } else {
-            data.wrapping_add(self.offset)
-        }
+        data.wrapping_add(if self.shape.contains(&0) { 0 } else { self.offset })
     }
 }
 

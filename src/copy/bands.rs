@@ -106,11 +106,7 @@ impl Bands {
             band.costs = costs_of(rows, band, slot, &mut has_program);
             self.count += 1;
         }
-        if has_program {
-            slot.get()
-        } else {
-            None
-        }
+        slot.get().filter(|_| has_program)
     }
 }
 
@@ -131,9 +127,9 @@ fn costs_of(rows: &Rows, band: &Band, slot: &mut ProgramSlot, has_program: &mut 
         costs.program = cost::make_program(call, slot, pattern, rows.count, limit);
         *has_program = costs.program.is_some();
     }
-    let Some(program) = (if *has_program { slot.get() } else { None }) else { return costs };
+    let Some(program) = slot.get().filter(|_| *has_program) else { return costs };
     // Rows must be enough for a turn.
     let is_made = band.is_made_by(program) && program.turn_groups() <= rows.row().extent;
-    costs.program = if is_made { Some(cost::of_program(call, program)) } else { None };
+    costs.program = is_made.then(|| cost::of_program(call, program));
     costs
 }

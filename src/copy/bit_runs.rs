@@ -170,7 +170,7 @@ impl BitRuns {
 
     /// Returns the byte in which a bit lies.
     #[inline(always)]
-    pub(super) fn byte(&self, bit: i64) -> *const u8 {
+    fn byte(&self, bit: i64) -> *const u8 {
         self.source.wrapping_offset((bit >> 3) as isize)
     }
 

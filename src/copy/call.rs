@@ -140,13 +140,10 @@ fn has_holes(transfer: &Transfer<'_>) -> bool {
     let size = usize_of(i64::from(geometry.dtype.bits())).div_ceil(8);
     let (mut reach, mut last) = (size, 0);
     loop {
-        let steps = geometry.shape.iter().zip(strides).filter(|(extent, _)| **extent > 1);
-        let steps =
-            steps.map(|(extent, stride)| (isize_of(*stride).unsigned_abs(), usize_of(*extent)));
-        let Some(next) = steps.clone().map(|(step, _)| step).filter(|step| *step > last).min()
-        else {
-            return false;
-        };
+        let axes = geometry.shape.iter().zip(strides).filter(|(extent, _)| **extent > 1);
+        let steps = axes.map(|(extent, step)| (isize_of(*step).unsigned_abs(), usize_of(*extent)));
+        let further = steps.clone().map(|(step, _)| step).filter(|step| *step > last);
+        let Some(next) = further.min() else { return false };
         if next.saturating_mul(size) >= reach.saturating_add(PAGE_BYTES) {
             return true;
         }

@@ -11,12 +11,12 @@ use super::pick_dwords;
 use super::program::{self, Register, Registers};
 use super::runs::{self, Runs};
 use super::shuffle;
-use super::tile::Block;
+use super::stream;
+use super::tile::{self, Block};
 use super::vector::{Vector, LINE_BYTES};
 
 /// Wraps each kernel in a function that has the features of a level, and returns the table of them. `vector` is the
-/// register of most kernels, `runs` that of runs, and `dwords` that of programs that pick dwords. `tiles` says whether
-/// the level has tiles and streams.
+/// register of most kernels, `runs` that of runs, and `dwords` that of programs that pick dwords.
 macro_rules! kernels {
     (
         level: $level:ident,
@@ -24,8 +24,7 @@ macro_rules! kernels {
         vector: $vector:ty,
         runs: $runs:ty,
         dwords: $dwords:ty,
-        features: [$(#[$feature:meta])?],
-        tiles: $tiles:ident $(,)?
+        features: [$(#[$feature:meta])?] $(,)?
     ) => {{
         type V = $vector;
         $(#[$feature])?
@@ -54,7 +53,18 @@ macro_rules! kernels {
         ) {
             program::index_window(origins, begin, slots, taken);
         }
-        kernels!(@ $tiles [$(#[$feature])?]);
+        $(#[$feature])?
+        unsafe fn stream_runs(runs: &Runs, next: *const u8) {
+            stream::stream_runs::<V>(runs, next)
+        }
+        $(#[$feature])?
+        unsafe fn transpose<const U: usize, const K: usize>(block: &Block<'_>) -> usize {
+            tile::transpose::<V, U, K>(block)
+        }
+        $(#[$feature])?
+        unsafe fn stream_lines<const U: usize, const K: usize>(block: &Block<'_>) -> usize {
+            tile::stream_lines::<V, U, K>(block)
+        }
         Kernels {
             level: Level::$level,
             name: $name,
@@ -76,31 +86,6 @@ macro_rules! kernels {
             fence: <V as Vector>::fence,
         }
     }};
-    (@ yes [$(#[$feature:meta])?]) => {
-        $(#[$feature])?
-        unsafe fn stream_runs(runs: &Runs, next: *const u8) {
-            super::stream::stream_runs::<V>(runs, next)
-        }
-        $(#[$feature])?
-        unsafe fn transpose<const U: usize, const K: usize>(block: &Block<'_>) -> usize {
-            super::tile::transpose::<V, U, K>(block)
-        }
-        $(#[$feature])?
-        unsafe fn stream_lines<const U: usize, const K: usize>(block: &Block<'_>) -> usize {
-            super::tile::stream_lines::<V, U, K>(block)
-        }
-    };
-    (@ no [$(#[$feature:meta])?]) => {
-        unsafe fn stream_runs(runs: &Runs, _next: *const u8) {
-            copy_runs(runs)
-        }
-        unsafe fn transpose<const U: usize, const K: usize>(_: &Block<'_>) -> usize {
-            0
-        }
-        unsafe fn stream_lines<const U: usize, const K: usize>(_: &Block<'_>) -> usize {
-            0
-        }
-    };
 }
 
 static PORTABLE: Kernels = kernels!(
@@ -110,7 +95,6 @@ static PORTABLE: Kernels = kernels!(
     runs: u128,
     dwords: u128,
     features: [],
-    tiles: no,
 );
 #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
 static NEON: Kernels = kernels!(
@@ -120,7 +104,6 @@ static NEON: Kernels = kernels!(
     runs: core::arch::aarch64::uint8x16_t,
     dwords: u128,
     features: [#[target_feature(enable = "neon")]],
-    tiles: yes,
 );
 #[cfg(target_arch = "x86_64")]
 static AVX2: Kernels = kernels!(
@@ -130,7 +113,6 @@ static AVX2: Kernels = kernels!(
     runs: core::arch::x86_64::__m256i,
     dwords: u128, // which have no windows, so there are no programs of dwords
     features: [#[target_feature(enable = "avx2,bmi2")]],
-    tiles: yes,
 );
 // Runs gain nothing from wider registers, which more often lie across two lines.
 #[cfg(all(target_arch = "x86_64", feature = "avx512"))]
@@ -141,7 +123,6 @@ static AVX512: Kernels = kernels!(
     runs: core::arch::x86_64::__m256i,
     dwords: super::avx512::Dwords,
     features: [#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]],
-    tiles: yes,
 );
 
 /// Returns the kernels of a level, or of the highest level below it that this build has.

@@ -13,6 +13,7 @@ use super::vector::LINE_BYTES;
 use crate::math::isize_of;
 use crate::parts::{Part, Transfer};
 use crate::shape::{usize_of, MAX_RANK};
+use core::iter::once;
 use core::mem::swap;
 use core::ops::Range;
 
@@ -96,18 +97,13 @@ impl Nest {
         }
         nest.join_axes();
         nest.join_unit();
-        debug_assert!(nest.is_sorted(), "a normal form whose axes are not sorted");
+        let steps = once(0).chain(nest.axes().iter().rev().map(|axis| axis.to));
+        debug_assert!(steps.is_sorted(), "a normal form whose axes are not sorted");
         nest
     }
 
     pub(super) fn axes(&self) -> &[Axis] {
         self.axes.get(..self.rank).unwrap_or_default()
-    }
-
-    /// Returns whether steps in the output do not grow inward, and none of them runs backwards.
-    fn is_sorted(&self) -> bool {
-        self.axes().is_sorted_by(|outer, inner| outer.to >= inner.to)
-            && self.axes().last().is_none_or(|axis| axis.to >= 0)
     }
 
     /// Inserts an axis in the order of steps in the output, flipped if it runs backwards there.

@@ -23,10 +23,12 @@
 //!
 //! Where a window is as large as a register, a pick chooses from two windows at once (`picks.rs`). Units of a few dwords
 //! have programs of a simpler kind (`dwords.rs`): a window for each unit, and the same picks for any number of pieces.
+//! Four planes need fewer picks (`squares.rs`).
 
 mod build;
 mod dwords;
 mod picks;
+mod squares;
 
 use super::groups::Groups;
 use super::vector::{Vector, LANE_BYTES, LINE_BYTES};
@@ -34,6 +36,7 @@ use core::mem::MaybeUninit;
 use core::slice;
 pub(super) use dwords::{share_of, Share};
 pub(super) use picks::{index_window, Pick};
+pub(super) use squares::is_square;
 
 /// The most picks, windows and sets of a program, and the most registers of a turn.
 const MAX_PICKS: usize = 40;

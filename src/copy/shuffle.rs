@@ -11,7 +11,8 @@
 use super::groups::{Groups, Turns};
 use super::machine_constants::TURNS_OF_SET;
 use super::opaque::unrolled;
-use super::program::{Pick, Set, MAX_OUTPUTS};
+use super::program::{is_square, Pick, Set, MAX_OUTPUTS};
+use super::tile::transpose_squares;
 use super::vector::Vector;
 
 /// Runs all turns for one set of the program, and then for the next, so that indices stay in registers. What the last
@@ -91,7 +92,8 @@ unsafe fn turns<V: Vector, const E: usize, const R: usize, const S: bool, const 
 ) -> *const u8 {
     let program = groups.program;
     let (from, to) = (program.turn_from(), program.turn_bytes());
-    let distance = if S && E == 1 { groups.stretch.ahead.distance.unwrap_or(0) } else { 0 };
+    let is_ahead = E == 1 && (S || from < 0);
+    let distance = groups.stretch.ahead.distance.filter(|_| is_ahead).unwrap_or(0);
     let is_next_prefetched = S && distance == 0 && program.sets().len() > 1;
     let windows = program.windows_of::<R>(set);
     let index =
@@ -102,21 +104,32 @@ unsafe fn turns<V: Vector, const E: usize, const R: usize, const S: bool, const 
         while at < end {
             if distance != 0 {
                 for [window, _] in windows {
-                    V::prefetch_later(source.wrapping_offset(window.wrapping_add(distance)));
+                    // At both ends: a window may lie across two lines, and CPUs drop some prefetches.
+                    let ahead = source.wrapping_offset(window.wrapping_add(distance));
+                    V::prefetch_later(ahead);
+                    V::prefetch_later(ahead.wrapping_add(V::WINDOW_BYTES - 1));
                 }
             }
             let mut loaded = [V::load_window(source, windows[0]); R];
             unrolled!(r in 1..R, {
                 loaded[r] = V::load_window(source, windows[r]);
             });
+            let is_square = const { is_square(E, R, V::WINDOW_BYTES) };
+            if is_square {
+                loaded = square(loaded, &index[0], program.pieces() == 1);
+            }
             unrolled!(e in 0..E, {
-                let mut made = if R == 1 {
+                let mut made = if is_square {
+                    loaded[e.min(R - 1)]
+                } else if R == 1 {
                     loaded[0].pick(index[0][e])
                 } else {
                     loaded[0].pick_two(loaded[R.min(2) - 1], [index[0][e], index[R.min(2) - 1][e]])
                 };
                 unrolled!(r in 2..R, {
-                    made = made.pick_more(loaded[r], index[r][e]);
+                    if !is_square {
+                        made = made.pick_more(loaded[r], index[r][e]);
+                    }
                 });
                 let target = targets[e].wrapping_add(at);
                 if A {
@@ -134,6 +147,26 @@ unsafe fn turns<V: Vector, const E: usize, const R: usize, const S: bool, const 
         }
     }
     next
+}
+
+/// Returns the outputs of a square: picked and transposed, or the other way round.
+#[inline(always)]
+unsafe fn square<V: Vector, const R: usize>(
+    mut rows: [V; R],
+    index: &[V],
+    is_woven: bool,
+) -> [V; R] {
+    if is_woven {
+        rows = transpose_squares::<V, 4, R>(rows);
+    }
+    for (row, index) in rows.iter_mut().zip(index) {
+        *row = row.pick(*index);
+    }
+    if is_woven {
+        rows
+    } else {
+        transpose_squares::<V, 4, R>(rows)
+    }
 }
 
 /// Returns where the first lanes of a set's outputs go: a register for each piece, or registers of one piece.
@@ -181,10 +214,17 @@ mod tests {
                     (3, 700, unit as isize),
                     (3, -(unit as isize), 3 * unit as isize),
                     (2, 4 * unit as isize, 9 * unit as isize),
+                    (1, 0, 4 * unit as isize),
+                    (1, 0, -4 * unit as isize),
+                    (4, 700, unit as isize),
+                    (4, -90, unit as isize),
+                    (4, 5, unit as isize),
+                    (4, 100, -(unit as isize)),
                 ] {
                     let group = Group { unit, units, apart, from };
+                    let beside = unit as isize;
                     for (pieces, apart) in
-                        [(1, 0), (2, unit as isize), (3, unit as isize), (6, unit as isize)]
+                        [(1, 0), (2, beside), (3, beside), (4, beside), (4, -beside), (6, beside)]
                     {
                         for streams in [false, true] {
                             let mut slot = ProgramSlot::new(kernels.registers.bytes);

@@ -119,6 +119,9 @@ impl Block<'_> {
 pub(super) unsafe fn transpose<V: Vector, const U: usize, const K: usize>(
     block: &Block<'_>,
 ) -> usize {
+    if V::WINDOW_BYTES == 0 {
+        return 0; // there is no unpack
+    }
     block.check::<U, K>();
     let rows = block.readable_rows();
     let each = V::BYTES / U;
@@ -236,7 +239,9 @@ unsafe fn tile<V: Vector, const U: usize, const K: usize, const STREAMED: bool>(
 /// Transposes the square of each lane.
 #[inline(always)]
 #[allow(clippy::indexing_slicing)] // by numbers that the compiler knows
-unsafe fn transpose_squares<V: Vector, const U: usize, const K: usize>(mut rows: [V; K]) -> [V; K] {
+pub(super) unsafe fn transpose_squares<V: Vector, const U: usize, const K: usize>(
+    mut rows: [V; K],
+) -> [V; K] {
     let mut done = 1;
     while done < K {
         let before = rows;
@@ -257,6 +262,9 @@ unsafe fn transpose_squares<V: Vector, const U: usize, const K: usize>(mut rows:
 pub(super) unsafe fn stream_lines<V: Vector, const U: usize, const K: usize>(
     block: &Block<'_>,
 ) -> usize {
+    if V::WINDOW_BYTES == 0 {
+        return 0; // there is no unpack
+    }
     block.check::<U, K>();
     debug_assert!(block.begins_lines(), "columns are streamed that do not begin lines");
     let each = LINE_BYTES / U;

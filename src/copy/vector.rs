@@ -77,10 +77,10 @@ pub(super) trait Vector: Copy {
         }
     }
     /// Returns units of `U` bytes from both registers in turn: from the low halves of lanes, and from the high halves.
-    /// Levels with tiles define it; without it they do not compile.
+    /// Levels that can pick define it; without it they do not compile.
     #[inline(always)]
     unsafe fn unpack<const U: usize>(self, other: Self) -> (Self, Self) {
-        const { assert!(Self::BYTES == 0, "no unpack, which tiles need") }
+        const { assert!(Self::WINDOW_BYTES == 0, "no unpack, which tiles need") }
         (self, other)
     }
     /// Transposes lanes: the first register returned has the first lanes of all, the second one the second lanes, and

@@ -17,7 +17,7 @@ use super::{
 };
 use crate::math::{div, div_rem};
 
-const DWORD_BYTES: usize = 4;
+pub(super) const DWORD_BYTES: usize = 4;
 
 /// The first and the last window that an output picks from.
 #[derive(Clone, Copy)]
@@ -79,17 +79,14 @@ impl Program {
         };
         let [set, ..] = &mut self.sets;
         set.write(whole);
-        for pick in self.picks.iter_mut().take(self.pick_count) {
-            pick.write(Pick::NONE);
-        }
-        for output in 0..turn.registers {
+        for (number, slot) in self.picks.iter_mut().enumerate().take(self.pick_count) {
+            let (window, output) = div_rem(number, turn.registers);
             let Share { first, last } = share_of(output, turn.registers, turn.groups);
-            for window in first + 1..=last {
-                let pick = pick_of(output, window, window == first + 1, unit, register.bytes);
-                if let Some(slot) = self.picks.get_mut(window * turn.registers + output) {
-                    slot.write(pick);
-                }
-            }
+            slot.write(if first < window && window <= last {
+                pick_of(output, window, window == first + 1, unit, register.bytes)
+            } else {
+                Pick::NONE
+            });
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The picks of a program: for each register, which bytes of which windows it takes.
 
 use super::build::most_windows;
+use super::squares::{is_square, SIDE};
 use super::{Group, Pattern, Program, Set, LINE_BYTES, MAX_WINDOW_LANES};
 use crate::math::{div, div_rem};
 use core::array::from_fn;
@@ -20,7 +21,7 @@ impl Pick {
 }
 
 /// The index of a byte that is not taken.
-const NOTHING: u8 = 0x80;
+pub(super) const NOTHING: u8 = 0x80;
 
 /// Where the bytes of a lane come from, in the first piece.
 struct Origins {
@@ -98,8 +99,11 @@ impl SetDraft<'_> {
                 draft.fill_lane(output, piece)?;
             }
         }
-        // The kernel has no loops for fewer windows than outputs.
-        while draft.set.windows < draft.set.outputs {
+        // The kernel has no loops for fewer windows than outputs, and takes some sets for squares.
+        let is_other = is_square(set.outputs, SIDE, register.window)
+            && (draft.set.windows != SIDE || draft.program.make_square(&draft.set).is_none());
+        let least = set.outputs + usize::from(is_other);
+        while draft.set.windows < least {
             draft.windows = draft.set.windows;
             draft.add_window(0)?;
         }
