@@ -25,7 +25,7 @@
 use super::ahead::{interleaved_runs, RunAhead};
 use super::machine_constants::INTERLEAVED_BYTES;
 use super::opaque::opaque;
-use super::runs::Runs;
+use super::runs::{copy_runs, Runs};
 use super::vector::{copy_short, Vector, LINE_BYTES};
 
 /// Streams the runs of one step. What is read after them begins at `next`, at the same distances.
@@ -42,6 +42,9 @@ pub(super) unsafe fn stream_runs<V: Vector>(runs: &Runs, next: *const u8) {
         "runs of {bytes} bytes are streamed, which may lie within a line"
     );
     debug_assert!(runs.outer.extent == 1, "only one step is streamed");
+    if V::WINDOW_BYTES == 0 {
+        return copy_runs::<V>(runs); // there are no streams, for which runs are interleaved
+    }
     if count == 1 || bytes < INTERLEAVED_BYTES {
         for index in 0..count {
             stream_segment::<V, false>(runs, index, 0, bytes, next);

@@ -90,8 +90,13 @@ impl Block<'_> {
         self.targets.iter().all(begins)
     }
 
-    /// Returns how many of the first rows can be read by whole lanes, if rows are shorter than that.
-    fn readable_rows(&self) -> usize {
+    /// Returns how many of the first rows can be read by whole lanes, if rows are shorter than that; none on levels that
+    /// have no unpack.
+    #[inline(always)]
+    fn readable_rows<V: Vector>(&self) -> usize {
+        if V::WINDOW_BYTES == 0 {
+            return 0;
+        }
         if self.targets.len() * self.unit >= LANE_BYTES {
             return self.rows;
         }
@@ -119,11 +124,8 @@ impl Block<'_> {
 pub(super) unsafe fn transpose<V: Vector, const U: usize, const K: usize>(
     block: &Block<'_>,
 ) -> usize {
-    if V::WINDOW_BYTES == 0 {
-        return 0; // there is no unpack
-    }
     block.check::<U, K>();
-    let rows = block.readable_rows();
+    let rows = block.readable_rows::<V>();
     let each = V::BYTES / U;
     let is_whole = rows == block.rows;
     let mut done = 0;
@@ -262,14 +264,11 @@ pub(super) unsafe fn transpose_squares<V: Vector, const U: usize, const K: usize
 pub(super) unsafe fn stream_lines<V: Vector, const U: usize, const K: usize>(
     block: &Block<'_>,
 ) -> usize {
-    if V::WINDOW_BYTES == 0 {
-        return 0; // there is no unpack
-    }
     block.check::<U, K>();
     debug_assert!(block.begins_lines(), "columns are streamed that do not begin lines");
     let each = LINE_BYTES / U;
     let mut done = 0;
-    while done + each <= block.readable_rows() {
+    while done + each <= block.readable_rows::<V>() {
         line_of_columns::<V, U, K>(&Block { rows: each, ..block.skip(done) });
         done += each;
     }

@@ -207,7 +207,7 @@ pub(super) unsafe fn copy_short<V: Vector>(source: *const u8, target: *mut u8, b
     match bytes {
         64.. => copy_ends::<V, 64>(source, target, bytes),
         32.. => copy_ends::<V, 32>(source, target, bytes),
-        16.. => copy_ends::<V, 16>(source, target, bytes),
+        16.. => both!(V::Lane),
         8.. => both!(u64),
         4.. => both!(u32),
         2.. => both!(u16),

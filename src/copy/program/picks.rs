@@ -99,7 +99,7 @@ impl SetDraft<'_> {
                 draft.fill_lane(output, piece)?;
             }
         }
-        // The kernel has no loops for fewer windows than outputs, and takes some sets for squares.
+        // The kernel has no loops for fewer windows than outputs, and takes four for a square: other sets have one more.
         let is_other = is_square(set.outputs, SIDE, register.window)
             && (draft.set.windows != SIDE || draft.program.make_square(&draft.set).is_none());
         let least = set.outputs + usize::from(is_other);
