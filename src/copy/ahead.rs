@@ -1,8 +1,7 @@
 //! Prefetching: everything that is decided about it.
 //!
 //! CPUs prefetch by themselves what is read in order, from as many places as [`INTERLEAVED_RUNS`], but start anew with
-//! each run and each page. Through the caches that is enough, except for the lines of many columns. Past them, the next
-//! lines are asked for while others are streamed:
+//! each run and each page. Through the caches that is enough. Past them, the next lines are asked for while others are streamed:
 //!
 //! | what is streamed | what is prefetched with each line |
 //! |---|---|
@@ -146,13 +145,5 @@ pub(super) fn prefetch_rows<V: Vector>(source: *const u8, rows: usize, from: isi
         }
         V::prefetch_later(row.wrapping_add(bytes - 1));
         row = opaque(row.wrapping_offset(from));
-    }
-}
-
-/// Prefetches the lines of columns that are written after the next ones: CPUs do not do so for many at a time.
-#[inline(always)]
-pub(super) fn prefetch_columns<V: Vector>(targets: &[*mut u8], at: usize) {
-    for target in targets {
-        V::prefetch_later(target.wrapping_add(at + 2 * LINE_BYTES));
     }
 }

@@ -64,7 +64,8 @@ struct Layout {
 impl Layout {
     fn new(transfer: &Transfer<'_>, part: &Part, call: &Call) -> Self {
         let size = i64::from(transfer.geometry.dtype.bits());
-        let mut outer = Nest::new(transfer, part, None);
+        let mut outer = Nest::EMPTY;
+        outer.set_up(transfer, part, None);
         let total = outer.total() as i64 * size;
         let inner = outer.pop().unwrap_or(Axis::ONE);
         let series = BitRuns {

@@ -17,7 +17,7 @@
 use super::ahead::Ahead;
 use super::call::Call;
 use super::groups::{Groups, Stretch};
-use super::machine_constants::{BLOCK_BYTES, LEAST_STREAMED_RUN_BYTES};
+use super::machine_constants::{BLOCK_BYTES, LEAST_STREAMED_RUN_BYTES, LONG_BLOCK_BYTES};
 use super::program::{Group, MAX_OUTPUTS};
 use super::runs::Runs;
 use super::stage::Stages;
@@ -109,15 +109,12 @@ impl Call {
         let Groups { program, stretch } = *groups;
         let targets = stretch.targets;
         let together = program.targets_of_call(targets.len());
-        debug_assert!(
-            (1..=targets.len()).contains(&together),
-            "{} targets for a program of {together} pieces",
-            targets.len()
-        );
+        let all = targets.len();
+        debug_assert!((1..=all).contains(&together), "{all} targets for {together} pieces");
         let bytes = stretch.count * program.group().bytes();
         let mut done = 0;
-        while done < targets.len() {
-            let first = done.min(targets.len().saturating_sub(together));
+        while done < all {
+            let first = done.min(all.saturating_sub(together));
             let stretch = Stretch {
                 source: stretch
                     .source
@@ -139,11 +136,14 @@ impl Call {
     unsafe fn deliver_pieces(&self, groups: &Groups<'_>, stages: &mut Stages) {
         let &Groups { program, stretch: Stretch { targets, count, outer, .. } } = groups;
         let bytes = count * program.group().bytes();
-        let together = if outer.extent == 1 {
+        let are_lines = groups.are_lines() && outer.to.unsigned_abs().is_multiple_of(LINE_BYTES);
+        let together = if !program.fills_registers() || program.turn_groups() > count {
             1
-        } else if !self.streams {
-            div(BLOCK_BYTES, count * program.group().from.unsigned_abs())
-        } else if outer.to == bytes.cast_signed() && !groups.are_lines() {
+        } else if !self.streams || are_lines {
+            // The sets of a program read the same lines one after the other.
+            let bytes = if program.sets().len() == 1 { LONG_BLOCK_BYTES } else { BLOCK_BYTES };
+            div(bytes, count * program.group().from.unsigned_abs())
+        } else if outer.to == bytes.cast_signed() {
             // SAFETY: what has been pushed belongs to these targets or to others of this call.
             div(unsafe { stages.divide(targets.len()) }, bytes)
         } else {
@@ -151,19 +151,20 @@ impl Call {
         };
         let mut done = 0;
         while done < outer.extent {
-            let extent = together.clamp(1, outer.extent - done);
+            let mut extent = together.clamp(1, outer.extent - done);
+            while extent > 1 && !groups.steps(done, extent).are_whole() {
+                extent /= 2;
+            }
             let some = groups.steps(done, extent);
             done += extent;
             // SAFETY: these are some of the groups, and stages have room for so many steps.
             unsafe {
-                if extent == 1 || !some.are_whole() {
-                    for step in 0..extent {
-                        self.deliver_step(&some.steps(step, 1), stages);
-                    }
-                } else if self.streams {
+                if extent == 1 {
+                    self.deliver_step(&some, stages);
+                } else if self.streams && !are_lines {
                     stage_turns(&some, bytes * extent, stages);
                 } else {
-                    some.run_turns(count);
+                    (program.register.shuffle)(&some, self.streams);
                 }
             }
         }

@@ -49,7 +49,8 @@ pub(super) fn describe_on(machine: Machine, transfer: &Transfer<'_>, text: &mut 
     } else if transfer.geometry.dtype.is_sub_byte() {
         text.text("\nbits: runs of sub-byte elements are shifted into place");
     } else if let Some(part) = transfer.parts.iter().next() {
-        let nest = Nest::new(transfer, &part, None);
+        let mut nest = Nest::EMPTY;
+        nest.set_up(transfer, &part, None);
         text.text("\npiece: unit ").number(nest.unit).text(" bytes, axes");
         for axis in nest.axes() {
             text.text(" ").number(axis.extent).text(" (").number(axis.from as i64);

@@ -95,12 +95,9 @@ impl Groups<'_> {
     /// but groups, because they are whole, or because a last one can make some groups again.
     pub(super) fn check(&self) {
         let &Self { program, stretch: Stretch { targets, count, .. } } = self;
-        debug_assert!(
-            targets.len() == program.targets_of_call(targets.len()),
-            "{} targets for a program of {} pieces",
-            targets.len(),
-            program.pieces()
-        );
+        let (all, pieces) = (targets.len(), program.pieces());
+        let is_right = all == program.targets_of_call(all);
+        debug_assert!(is_right, "{all} targets for a program of {pieces} pieces");
         let turn = program.turn_groups();
         debug_assert!(
             count.is_multiple_of(turn) || (program.fills_registers() && count > turn),

@@ -147,11 +147,8 @@ impl Machine {
 
     /// Makes this the machine of all copies from now on.
     pub(super) fn put(&self) {
-        debug_assert!(
-            self.kernels.level <= Cpu::this().level,
-            "this CPU has no {}",
-            self.kernels.name
-        );
+        let &Kernels { level, name, .. } = self.kernels;
+        debug_assert!(level <= Cpu::this().level, "this CPU has no {name}");
         MODEL.store(from_ref(self.model).cast_mut(), Relaxed);
         SHRUNK.store(self.shrunk, Relaxed);
         CACHED.store(self.cached_bytes, Relaxed);

@@ -101,6 +101,7 @@ mod tile;
 mod vector;
 
 pub(crate) use describe::{cpu_string, describe};
+pub(crate) use joined::are_one_tensor;
 #[cfg(feature = "tune")]
 pub use machine::tune;
 pub use parallel::{Executor, Streaming};

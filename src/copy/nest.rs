@@ -67,12 +67,15 @@ pub(super) struct Nest {
 }
 
 impl Nest {
-    /// Returns the normal form of a piece. `step`, if given, is the split axis's step in the output.
-    pub(super) fn new(transfer: &Transfer<'_>, part: &Part, step: Option<isize>) -> Self {
+    pub(super) const EMPTY: Self =
+        Self { from: 0, to: 0, unit: 0, axes: [Axis::ONE; MAX_AXES], rank: 0 };
+
+    /// Becomes the normal form of a piece, in place because it is large. `step`, if given, is the split axis's step in
+    /// the output.
+    pub(super) fn set_up(&mut self, transfer: &Transfer<'_>, part: &Part, step: Option<isize>) {
         let geometry = &transfer.geometry;
         let size = isize_of(i64::from(geometry.dtype.bits() / 8)).max(1);
-        let axes = [Axis::default(); MAX_AXES];
-        let mut nest = Self { from: 0, to: 0, unit: size.unsigned_abs(), axes, rank: 0 };
+        (self.from, self.to, self.unit, self.rank) = (0, 0, size.unsigned_abs(), 0);
         let own = transfer.output_strides.get(part.index);
         let mut at = geometry.shape.len() - usize::from(!geometry.keeps_axis);
         let (mut packed, mut packed_to) = (size, size);
@@ -87,19 +90,18 @@ impl Nest {
             let to = stride.map_or(packed_to, |stride| isize_of(*stride).wrapping_mul(size));
             let to = if is_split { step.unwrap_or(to) } else { to };
             if is_split {
-                nest.from = nest.from.wrapping_add(from.wrapping_mul(isize_of(part.offset)));
+                self.from = self.from.wrapping_add(from.wrapping_mul(isize_of(part.offset)));
             }
             packed = packed.wrapping_mul(usize_of(whole).cast_signed());
             packed_to = packed_to.wrapping_mul(extent.cast_signed());
             if extent > 1 {
-                nest.insert(Axis { extent, from, to });
+                self.insert(Axis { extent, from, to });
             }
         }
-        nest.join_axes();
-        nest.join_unit();
-        let steps = once(0).chain(nest.axes().iter().rev().map(|axis| axis.to));
+        self.join_axes();
+        self.join_unit();
+        let steps = once(0).chain(self.axes().iter().rev().map(|axis| axis.to));
         debug_assert!(steps.is_sorted(), "a normal form whose axes are not sorted");
-        nest
     }
 
     pub(super) fn axes(&self) -> &[Axis] {
@@ -230,6 +232,16 @@ impl Nest {
     /// Returns the product of the unit and all extents: the bytes of the piece.
     pub(super) fn total(&self) -> usize {
         self.axes().iter().fold(self.unit, |total, axis| total * axis.extent)
+    }
+
+    /// Returns whether no two units lie over each other in the output.
+    pub(super) fn is_apart(&self) -> bool {
+        let end = self.axes().iter().rev().try_fold(self.unit, |end, axis| {
+            let to = axis.to.unsigned_abs();
+            let last = to.checked_mul(axis.extent - 1)?;
+            last.checked_add(end).filter(|_| end <= to)
+        });
+        end.is_some()
     }
 
     /// Restricts an axis to some of its steps.

@@ -299,10 +299,8 @@ impl Mover<'_> {
         let shared = nest.order_by_lines();
         let has_outer = shared == 0 && !self.call.has_holes;
         let outer = if has_outer { nest.pop().unwrap_or(Axis::ONE) } else { Axis::ONE };
-        let step = inner.from.unsigned_abs().max(1);
-        let block =
-            if shared > 0 { next_multiple(BLOCK_BYTES / step, granule) } else { inner.extent };
-        let block = block.max(granule);
+        let steps = div(BLOCK_BYTES, inner.from.unsigned_abs()).max(1);
+        let block = if shared > 0 { next_multiple(steps, granule) } else { inner.extent };
         let mut begin = 0;
         while begin < inner.extent {
             let extent = block.min(inner.extent - begin);

@@ -14,7 +14,7 @@ use super::bits;
 use super::call::{Call, Scratch};
 use super::joined::{joined, Joined};
 use super::machine_constants::{LEAST_ROUND_BYTES, MANY_ROWS};
-use super::nest::Nest;
+use super::nest::{Axis, Nest};
 use super::parallel::Ranges;
 use super::piece::{Choice, Mover, Way};
 use crate::math::{div, div_rem};
@@ -27,7 +27,8 @@ use core::ops::Range;
 /// # Safety
 /// The pieces must be readable and writable; concurrent calls must have other ranges.
 pub(super) unsafe fn move_ranges(transfer: &Transfer<'_>, call: &Call, ranges: Ranges<'_>) {
-    let round = round_bytes(transfer, call);
+    let mut nest = Nest::EMPTY;
+    let round = round_bytes(transfer, call, &mut nest);
     let task = |scratch: &mut Scratch<'_>| {
         for range in ranges {
             in_rounds(transfer, range, round, &mut |piece, bytes| {
@@ -36,7 +37,7 @@ pub(super) unsafe fn move_ranges(transfer: &Transfer<'_>, call: &Call, ranges: R
                     if transfer.geometry.dtype.is_sub_byte() {
                         bits::pack_piece(transfer, &piece.part, call, bytes);
                     } else {
-                        move_some(transfer, piece, call, scratch, bytes);
+                        move_some(transfer, piece, call, scratch, &mut nest, bytes);
                     }
                 }
             });
@@ -74,18 +75,22 @@ fn in_rounds(
 /// Returns how many of a piece's own bytes come before a place in the bytes of all pieces: its share of them.
 #[allow(clippy::cast_possible_truncation)] // no more than the bytes of a piece
 fn place_in(own: usize, at: usize, all: usize) -> usize {
-    let product = own as u128 * at as u128;
-    product.checked_div(all as u128).unwrap_or(0) as usize
+    let exact = || (own as u128 * at as u128).checked_div(all as u128).unwrap_or(0) as usize;
+    own.checked_mul(at).map_or_else(exact, |product| div(product, all))
 }
 
 /// Returns how many bytes of all pieces a round has. Rounds are short because pieces may share lines of the input,
-/// which are then still in the caches; but a transpose is best done in one round.
-fn round_bytes(transfer: &Transfer<'_>, call: &Call) -> usize {
+/// which are then still in the caches; but a transpose is best done in one round, as are pieces that lie apart.
+fn round_bytes(transfer: &Transfer<'_>, call: &Call, nest: &mut Nest) -> usize {
     let mut pieces = joined(transfer);
-    let (Some(first), Some(_)) = (pieces.next(), pieces.next()) else { return usize::MAX };
-    let nest = Nest::new(transfer, &first.part, first.step);
+    let (Some(first), Some(second)) = (pieces.next(), pieces.next()) else { return usize::MAX };
+    nest.set_up(transfer, &second.part, second.step);
+    let from = nest.from;
+    nest.set_up(transfer, &first.part, first.step);
+    let apart = from.abs_diff(nest.from);
+    let is_within = |axis: &Axis| axis.input_at(axis.extent).unsigned_abs() <= apart;
     let unit = nest.unit.cast_signed();
-    if nest.axes().iter().any(|axis| axis.from == unit) {
+    if nest.axes().iter().all(is_within) || nest.axes().iter().any(|axis| axis.from == unit) {
         return usize::MAX;
     }
     let least = transfer.parts.count().saturating_mul(LEAST_ROUND_BYTES);
@@ -145,37 +150,35 @@ unsafe fn move_some(
     piece: &Joined,
     call: &Call,
     scratch: &mut Scratch<'_>,
+    nest: &mut Nest,
     range: Range<usize>,
 ) {
     let Scratch { slot, stages } = scratch;
     let (source, target) = (transfer.source, piece.part.target);
-    let normal_form = || Nest::new(transfer, &piece.part, piece.step);
-    let (mut mover, boxes) = {
-        let mut nest = normal_form();
-        let way = Choice::new(call, &nest, slot).way;
-        let mut mover = Mover { call, way, stages, source, target };
-        way.arrange(&mut nest);
-        if nest.axes().is_empty() {
-            nest.from = nest.from.wrapping_add(range.start.cast_signed());
-            nest.to = nest.to.wrapping_add(range.start.cast_signed());
-            nest.unit = range.len();
-        }
-        if range.len() == nest.total() {
-            // SAFETY: the whole piece, or some bytes of its only unit.
-            return unsafe { mover.move_nest(&mut nest) };
-        }
-        (mover, Boxes::of(&nest, &way, &range))
-    };
+    nest.set_up(transfer, &piece.part, piece.step);
+    let way = Choice::new(call, nest, slot).way;
+    let mut mover = Mover { call, way, stages, source, target };
+    way.arrange(nest);
+    if nest.axes().is_empty() {
+        nest.from = nest.from.wrapping_add(range.start.cast_signed());
+        nest.to = nest.to.wrapping_add(range.start.cast_signed());
+        nest.unit = range.len();
+    }
+    if range.len() == nest.total() {
+        // SAFETY: the whole piece, or some bytes of its only unit.
+        return unsafe { mover.move_nest(nest) };
+    }
+    let boxes = Boxes::of(nest, &way, &range);
     let cuts_second = boxes.second > 1;
     for some in boxes {
-        let mut nest = normal_form();
-        mover.way.arrange(&mut nest);
+        nest.set_up(transfer, &piece.part, piece.step);
+        way.arrange(nest);
         nest.restrict(0, some.first);
         if cuts_second {
             nest.restrict(1, some.second);
         }
         // SAFETY: steps of the piece that begin within the range.
-        unsafe { mover.move_nest(&mut nest) };
+        unsafe { mover.move_nest(nest) };
     }
 }
 

@@ -106,8 +106,9 @@ unsafe fn turns<V: Vector, const E: usize, const R: usize, const S: bool, const 
                 for [window, _] in windows {
                     // At both ends: a window may lie across two lines; and where it does not, asking twice is quicker, too.
                     let ahead = source.wrapping_offset(window.wrapping_add(distance));
-                    V::prefetch_later(ahead);
-                    V::prefetch_later(ahead.wrapping_add(V::WINDOW_BYTES - 1));
+                    let prefetch = if S { V::prefetch_later } else { V::prefetch };
+                    prefetch(ahead);
+                    prefetch(ahead.wrapping_add(V::WINDOW_BYTES - 1));
                 }
             }
             let mut loaded = [V::load_window(source, windows[0]); R];

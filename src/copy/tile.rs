@@ -25,11 +25,10 @@
 // The bodies of unsafe functions need no further blocks: what they require is in their `# Safety`.
 #![allow(unsafe_op_in_unsafe_fn)]
 
-use super::ahead::{prefetch_columns, prefetch_rows};
+use super::ahead::prefetch_rows;
 use super::vector::{Vector, LANE_BYTES, LINE_BYTES};
 use crate::math::{div, div_ceil};
 use core::mem::MaybeUninit;
-use core::slice;
 
 /// The most columns of a block.
 pub(super) const MAX_COLUMNS: usize = 64;
@@ -77,11 +76,8 @@ impl Block<'_> {
     fn check<const U: usize, const K: usize>(&self) {
         const { assert!(U * K == LANE_BYTES) }
         debug_assert!(self.unit == U, "units of {} bytes in tiles of {U}", self.unit);
-        debug_assert!(
-            (1..=MAX_COLUMNS).contains(&self.targets.len()),
-            "a block of {} columns",
-            self.targets.len()
-        );
+        let columns = self.targets.len();
+        debug_assert!((1..=MAX_COLUMNS).contains(&columns), "a block of {columns} columns");
     }
 
     /// Returns whether all targets continue where lines begin.
@@ -102,12 +98,10 @@ impl Block<'_> {
         }
         let room =
             (self.readable_end as usize).saturating_sub(self.source as usize + LANE_BYTES - 1);
-        if room == 0 {
-            return 0;
-        }
         match self.from {
             1.. => div_ceil(room, self.from.unsigned_abs()).min(self.rows),
-            _ => self.rows,
+            _ if room > 0 => self.rows,
+            _ => 0,
         }
     }
 }
@@ -195,10 +189,6 @@ unsafe fn wide_tile<V: Vector, const U: usize, const K: usize, const STREAMED: b
     for lane in 0..lanes {
         let made = transpose_squares::<V, U, K>(squares.add(lane * K).cast::<[V; K]>().read());
         store_columns::<V, STREAMED>(&made, block, column + lane * K);
-        if !STREAMED {
-            let targets = block.targets.as_ptr().add(column + lane * K);
-            prefetch_columns::<V>(slice::from_raw_parts(targets, K), block.at);
-        }
     }
 }
 

@@ -168,11 +168,7 @@ pub(super) unsafe fn copy_bytes<V: Vector, const N: usize>(source: *const u8, ta
             at += V::BYTES;
         }
     } else if N.is_multiple_of(LANE_BYTES) {
-        let mut at = 0;
-        while at < N {
-            V::Lane::load(source.wrapping_add(at)).store(target.wrapping_add(at));
-            at += LANE_BYTES;
-        }
+        copy_bytes::<V::Lane, N>(source, target);
     } else {
         target.cast::<[u8; N]>().write_unaligned(source.cast::<[u8; N]>().read_unaligned());
     }

@@ -3,23 +3,25 @@
 //! Two tensors or arrays *meet* if they have a byte in common; otherwise they are *apart*. The outputs of a copy must
 //! be apart from each other and from everything that the call reads, and so must the arrays that `infer` and `view`
 //! fill. Outputs may be strided and may come in any order. The library has no heap and must not sort the caller's
-//! arrays. So there are four tests, the cheapest first; each is right where it decides, and leaves the rest to the next.
+//! arrays. So there are five tests, the cheapest first; each is right where it decides, and leaves the rest to the next.
 //!
 //! 1. **Order of arrival** ([`Trail`]). The *span* of an output reaches from its lowest byte to its highest. If each
 //!    span lies above or below all those before it, all outputs are apart. This is found while outputs are checked
 //!    one by one; if outputs are in ascending or descending order, nothing more is needed.
-//! 2. **Spans in any order** ([`first_meeting`], [`first_crossing`]). If there are more than 16 and they lie close
+//! 2. **One tensor** (`copy::are_one_tensor`). Outputs that continue each other along the split axis, as neighbouring
+//!    columns of a matrix do, are looked at as one. If no two of its elements lie over each other, all are apart.
+//! 3. **Spans in any order** ([`first_meeting`], [`first_crossing`]). If there are more than 16 and they lie close
 //!    together, they are entered in a map of memory that has a bit for each cell ([`spans`]). If they do not, they are
 //!    visited in the order of their addresses ([`order`]), each compared with the one that reaches furthest so far.
-//! 3. **Boxes in one tensor** ([`boxes`]). Strided outputs may lie in each other's gaps: columns of a matrix, tiles of a
+//! 4. **Boxes in one tensor** ([`boxes`]). Strided outputs may lie in each other's gaps: columns of a matrix, tiles of a
 //!    picture, channels of pixels, slices along any axis, with or without padding. Divided by the strides that
 //!    they have in common, addresses are coordinates, in which each output is a box. If the boxes lie in the cells of a
-//!    regular grid, except along one axis, each gets a span, and the second test decides. Packed outputs are such boxes.
-//! 4. **Pairs** ([`lattice`]). Other outputs are visited in the order of their addresses, and those whose spans meet are
+//!    regular grid, except along one axis, each gets a span, and the third test decides. Packed outputs are such boxes.
+//! 5. **Pairs** ([`lattice`]). Other outputs are visited in the order of their addresses, and those whose spans meet are
 //!    compared two at a time, whatever their strides. If more than 64 reach over one address, all whose spans hang
-//!    together there are a *crowd*. The third test must then decide about each crowd by itself.
+//!    together there are a *crowd*. The fourth test must then decide about each crowd by itself.
 //!
-//! An input is compared with each output whose span meets its own, as in the fourth test.
+//! An input is compared with each output whose span meets its own, as in the fifth test.
 //!
 //! # What is refused
 //!
@@ -30,9 +32,9 @@
 //!
 //! # How much work it is
 //!
-//! Each of the first three tests looks at every output a few times, the third again for each crowd. The second takes one
+//! Each of the first four tests looks at every output a few times, the fourth again for each crowd. The third takes one
 //! more pass over all of them for about every 4,000 outputs (for every 1,000 if there are up to 16,384), and so does
-//! visiting them in the fourth. The budget limits everything else.
+//! visiting them in the fifth. The budget limits everything else.
 
 mod boxes;
 mod lattice;

@@ -2,6 +2,7 @@
 
 use super::lattice::{meet, Lattice, BUDGET};
 use super::{clash, first_crossing, first_meeting, Clash, Numbered, Spans, Tensors, Trail};
+use crate::copy::are_one_tensor;
 use crate::descriptor::array_span;
 use crate::error::Error;
 use crate::parts::Transfer;
@@ -42,7 +43,7 @@ fn check_bytes(
     if !trail.hull.is_apart(input) {
         found = first_over(outputs, input, &mut budget);
     }
-    if found.is_none() && !trail.is_apart {
+    if found.is_none() && !trail.is_apart && !are_one_tensor(transfer) {
         found = clash(outputs, &mut budget);
     }
     if let Some(Clash { output, other, is_sure }) = found {

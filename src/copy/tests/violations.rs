@@ -159,7 +159,7 @@ fn groups() {
             (kernels.registers.dwords.shuffle)(&Groups { program, stretch }, true);
         });
         let call = a_call(&output);
-        fails("2 targets for a program of 3 pieces", || {
+        fails("2 targets for 3 pieces", || {
             let stretch = Stretch { targets: &targets[..2], ..stretch };
             call.deliver_groups(&Groups { program, stretch }, &mut Stages::new(kernels));
         });
@@ -188,7 +188,8 @@ fn transfers() {
         });
     }
     let part = Part { index: 0, offset: 0, len: 1, target: std::ptr::null_mut() };
-    let mut nest = Nest::new(&empty, &part, None);
+    let mut nest = Nest::EMPTY;
+    nest.set_up(&empty, &part, None);
     fails("1..9 of 4", || nest.restrict(0, 1..9));
     fails("axis 7 of 1", || nest.restrict(7, 0..1));
     fails("no room for another axis", || (0..65).for_each(|_| nest.push(Axis::ONE)));
