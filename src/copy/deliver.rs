@@ -135,11 +135,17 @@ impl Call {
     /// As for [`Call::deliver_groups`].
     unsafe fn deliver_pieces(&self, groups: &Groups<'_>, stages: &mut Stages) {
         let &Groups { program, stretch: Stretch { targets, count, outer, .. } } = groups;
+        if outer.extent == 1 || !program.fills_registers() || program.turn_groups() > count {
+            for step in 0..outer.extent {
+                // SAFETY: these are some of the groups.
+                unsafe { self.deliver_step(&groups.steps(step, 1), stages) };
+            }
+            return;
+        }
         let bytes = count * program.group().bytes();
-        let are_lines = groups.are_lines() && outer.to.unsigned_abs().is_multiple_of(LINE_BYTES);
-        let together = if !program.fills_registers() || program.turn_groups() > count {
-            1
-        } else if !self.streams || are_lines {
+        let is_even = outer.to.unsigned_abs().is_multiple_of(LINE_BYTES);
+        let is_direct = !self.streams || is_even && groups.are_lines();
+        let together = if is_direct {
             // The sets of a program read the same lines one after the other.
             let bytes = if program.sets().len() == 1 { LONG_BLOCK_BYTES } else { BLOCK_BYTES };
             div(bytes, count * program.group().from.unsigned_abs())
@@ -161,10 +167,10 @@ impl Call {
             unsafe {
                 if extent == 1 {
                     self.deliver_step(&some, stages);
-                } else if self.streams && !are_lines {
-                    stage_turns(&some, bytes * extent, stages);
-                } else {
+                } else if is_direct {
                     (program.register.shuffle)(&some, self.streams);
+                } else {
+                    stage_turns(&some, bytes * extent, stages);
                 }
             }
         }
