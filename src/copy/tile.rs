@@ -125,24 +125,15 @@ pub(super) unsafe fn transpose<V: Vector, const U: usize, const K: usize>(
     let mut done = 0;
     while rows >= each && (done + each <= rows || (is_whole && done < rows)) {
         let begin = done.min(rows - each);
-        all_columns::<V, U, K>(&block.skip(begin));
+        all_columns::<V, U, K, false>(&Block { rows: each, ..block.skip(begin) });
         done = begin + each;
     }
     while rows >= K && (rows - done >= K || (rows < each && done < rows)) {
         let begin = done.min(rows - K);
-        all_columns::<V::Lane, U, K>(&block.skip(begin));
+        all_columns::<V::Lane, U, K, false>(&Block { rows: K, ..block.skip(begin) });
         done = begin + K;
     }
     done
-}
-
-/// Transposes as many rows as a register has of units, in all columns.
-#[inline(always)]
-unsafe fn all_columns<V: Vector, const U: usize, const K: usize>(block: &Block<'_>) {
-    let mut column = 0;
-    while column < block.targets.len() {
-        column = any_tile::<V, U, K, false>(block, column);
-    }
 }
 
 /// Transposes the columns of a register, or of a lane, the last ones with some that are done. Returns the next column.
@@ -259,27 +250,29 @@ pub(super) unsafe fn stream_lines<V: Vector, const U: usize, const K: usize>(
     let each = LINE_BYTES / U;
     let mut done = 0;
     while done + each <= block.readable_rows::<V>() {
-        line_of_columns::<V, U, K>(&Block { rows: each, ..block.skip(done) });
+        all_columns::<V, U, K, true>(&Block { rows: each, ..block.skip(done) });
         done += each;
     }
     done
 }
 
-/// Transposes a line of every column.
+/// Transposes all rows of a block, which are whole registers of units, in all columns.
 #[inline(always)]
-unsafe fn line_of_columns<V: Vector, const U: usize, const K: usize>(block: &Block<'_>) {
+unsafe fn all_columns<V: Vector, const U: usize, const K: usize, const STREAMED: bool>(
+    block: &Block<'_>,
+) {
     let columns = block.targets.len();
     let each = V::BYTES / U;
     let mut column = 0;
     while column < columns {
         // A line of each of the rows that follow.
-        if (column * block.unit).is_multiple_of(LINE_BYTES) {
+        if STREAMED && (column * block.unit).is_multiple_of(LINE_BYTES) {
             let next = block.row(block.rows).wrapping_add(column * block.unit);
             prefetch_rows::<V>(next, block.rows, block.from, LINE_BYTES);
         }
         let (mut done, mut end) = (0, column);
         while done < block.rows {
-            end = any_tile::<V, U, K, true>(&block.skip(done), column);
+            end = any_tile::<V, U, K, STREAMED>(&block.skip(done), column);
             done += each;
         }
         column = end;
