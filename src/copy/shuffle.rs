@@ -92,7 +92,9 @@ unsafe fn turns<V: Vector, const E: usize, const R: usize, const S: bool, const 
 ) -> *const u8 {
     let program = groups.program;
     let (from, to) = (program.turn_from(), program.turn_bytes());
-    let is_ahead = E == 1 && (S || from < 0);
+    // Planes that are woven, too, if windows are registers: four would leave too few of them.
+    let are_planes = E == R && E < 4 && V::PICKS_FROM_TWO;
+    let is_ahead = if E == 1 { S || from < 0 } else { S && are_planes };
     let distance = groups.stretch.ahead.distance.filter(|_| is_ahead).unwrap_or(0);
     let is_next_prefetched = S && distance == 0 && program.sets().len() > 1;
     let windows = program.windows_of::<R>(set);
@@ -106,7 +108,7 @@ unsafe fn turns<V: Vector, const E: usize, const R: usize, const S: bool, const 
                 for [window, _] in windows {
                     // At both ends: a window may lie across two lines; and where it does not, asking twice is quicker, too.
                     let ahead = source.wrapping_offset(window.wrapping_add(distance));
-                    let prefetch = if S { V::prefetch_later } else { V::prefetch };
+                    let prefetch = if S && E == 1 { V::prefetch_later } else { V::prefetch };
                     prefetch(ahead);
                     prefetch(ahead.wrapping_add(V::WINDOW_BYTES - 1));
                 }
