@@ -1,13 +1,14 @@
 //! Prefetching: everything that is decided about it.
 //!
 //! CPUs prefetch by themselves what is read in order, from as many places as [`INTERLEAVED_RUNS`], but start anew with
-//! each run and each page. Through the caches that is enough. Past them, the next lines are asked for while others are streamed:
+//! each run and each page. Through the caches that is enough, except for groups that run backwards. Past them, the next
+//! lines are asked for while others are streamed:
 //!
 //! | what is streamed | what is prefetched with each line |
 //! |---|---|
 //! | a single run | the run itself, [`PREFETCH_BYTES`] further on; near its end, what is read next |
 //! | interleaved runs | the same place in the run that is [`INTERLEAVED_RUNS`] further on |
-//! | lines that a program of several sets makes | what is read next, or what lies ahead at a distance |
+//! | lines that a program makes | what lies ahead at a distance, or what is read next |
 //! | tiles | the same lines of the rows that follow |
 //!
 //! Before a band of short runs, its rows in the next block are prefetched as a whole, because kernels would prefetch
@@ -19,14 +20,14 @@ use super::opaque::opaque;
 use super::runs::Runs;
 use super::vector::{Vector, LINE_BYTES};
 
-/// What a program prefetches while its groups are streamed.
+/// What a program prefetches.
 #[derive(Clone, Copy)]
 pub(super) struct Ahead {
     /// What is read next. Programs of several sets, which read lines out of order, prefetch as many bytes of it as they
     /// stream; where lines are read in order, CPUs know what comes next. Stages prefetch it, too.
     pub next: *const u8,
-    /// If there is one, programs that stream whole lines prefetch at this distance from what they read, in place of
-    /// `next`. In bytes.
+    /// If there is one, programs of a single output in each set, and those that weave planes, prefetch at this distance
+    /// from what they read, in place of `next`. In bytes.
     pub distance: Option<isize>,
 }
 

@@ -108,8 +108,8 @@ impl Call {
     pub(super) unsafe fn deliver_groups(&self, groups: &Groups<'_>, stages: &mut Stages) {
         let Groups { program, stretch } = *groups;
         let targets = stretch.targets;
-        let together = program.targets_of_call(targets.len());
         let all = targets.len();
+        let together = program.targets_of_call(all);
         debug_assert!((1..=all).contains(&together), "{all} targets for {together} pieces");
         let bytes = stretch.count * program.group().bytes();
         let mut done = 0;
@@ -143,10 +143,10 @@ impl Call {
             return;
         }
         let bytes = count * program.group().bytes();
-        let is_even = outer.to.unsigned_abs().is_multiple_of(LINE_BYTES);
-        let is_direct = !self.streams || is_even && groups.are_lines();
+        let begins_lines = outer.to.unsigned_abs().is_multiple_of(LINE_BYTES);
+        let is_direct = !self.streams || begins_lines && groups.are_lines();
         let together = if is_direct {
-            // The sets of a program read the same lines one after the other.
+            // Several sets read the same lines one after the other, which must stay in the first-level cache.
             let bytes = if program.sets().len() == 1 { LONG_BLOCK_BYTES } else { BLOCK_BYTES };
             div(bytes, count * program.group().from.unsigned_abs())
         } else if outer.to == bytes.cast_signed() {
@@ -158,7 +158,7 @@ impl Call {
         let mut done = 0;
         while done < outer.extent {
             let mut extent = together.clamp(1, outer.extent - done);
-            while extent > 1 && !groups.steps(done, extent).are_whole() {
+            while extent > 1 && !groups.steps(done, extent).are_readable() {
                 extent /= 2;
             }
             let some = groups.steps(done, extent);

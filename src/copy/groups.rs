@@ -126,13 +126,10 @@ impl Groups<'_> {
         0..groups.saturating_add(program.turn_groups())
     }
 
-    /// Returns whether whole turns can make each step.
-    pub(super) fn are_whole(&self) -> bool {
+    /// Returns whether turns may read all groups of every step.
+    pub(super) fn are_readable(&self) -> bool {
         let readable = self.readable();
-        self.program.fills_registers()
-            && self.program.turn_groups() <= self.stretch.count
-            && readable.start == 0
-            && self.stretch.count <= readable.end
+        readable.start == 0 && self.stretch.count <= readable.end
     }
 
     /// Returns how many groups come before all targets begin a line, if they do so together and turns can make lines.

@@ -29,7 +29,8 @@ pub(super) const LEAST_STREAMED_RUN_BYTES: usize = 128;
 
 /// Bytes of input in a block of rows, so that pieces that share lines find them in the first-level cache.
 pub(super) const BLOCK_BYTES: usize = 16 << 10;
-/// The same if bands have at least [`LONG_RUN_BYTES`] of a row on average: they share few lines.
+/// The same if bands have at least [`LONG_RUN_BYTES`] of a row on average, so that they share few lines, or if a program
+/// reads each line only once.
 pub(super) const LONG_BLOCK_BYTES: usize = 256 << 10;
 pub(super) const LONG_RUN_BYTES: usize = 1 << 10;
 /// Bytes of each column that are transposed in a block: several whole lines.

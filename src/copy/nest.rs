@@ -67,6 +67,7 @@ pub(super) struct Nest {
 }
 
 impl Nest {
+    /// A nest that is yet to be set up.
     pub(super) const EMPTY: Self =
         Self { from: 0, to: 0, unit: 0, axes: [Axis::ONE; MAX_AXES], rank: 0 };
 
@@ -234,7 +235,8 @@ impl Nest {
         self.axes().iter().fold(self.unit, |total, axis| total * axis.extent)
     }
 
-    /// Returns whether no two units lie over each other in the output.
+    /// Returns whether no two units lie over each other in the output: as `shape::colliding` does for elements, but of
+    /// addresses, which wrap around.
     pub(super) fn is_apart(&self) -> bool {
         let end = self.axes().iter().rev().try_fold(self.unit, |end, axis| {
             let to = axis.to.unsigned_abs();

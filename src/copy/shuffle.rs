@@ -92,7 +92,7 @@ unsafe fn turns<V: Vector, const E: usize, const R: usize, const S: bool, const 
 ) -> *const u8 {
     let program = groups.program;
     let (from, to) = (program.turn_from(), program.turn_bytes());
-    // Planes that are woven, too, if windows are registers: four would leave too few of them.
+    // A window for each output is what planes have that are woven. Four of them would leave too few registers.
     let are_planes = E == R && E < 4 && V::PICKS_FROM_TWO;
     let is_ahead = if E == 1 { S || from < 0 } else { S && are_planes };
     let distance = groups.stretch.ahead.distance.filter(|_| is_ahead).unwrap_or(0);
@@ -108,6 +108,7 @@ unsafe fn turns<V: Vector, const E: usize, const R: usize, const S: bool, const 
                 for [window, _] in windows {
                     // At both ends: a window may lie across two lines; and where it does not, asking twice is quicker, too.
                     let ahead = source.wrapping_offset(window.wrapping_add(distance));
+                    // The second-level cache is near enough for a single output that is streamed.
                     let prefetch = if S && E == 1 { V::prefetch_later } else { V::prefetch };
                     prefetch(ahead);
                     prefetch(ahead.wrapping_add(V::WINDOW_BYTES - 1));

@@ -87,23 +87,23 @@ fn find(written: usize, spans: &dyn Spans) -> Option<(usize, usize)> {
         });
     }
     let mut trail = Trail::EMPTY;
-    let (mut unit, mut longest, mut all, mut count) = (0, 0, 0usize, 0usize);
+    let (mut unit, mut longest, mut total, mut count) = (0, 0, 0usize, 0usize);
     for (_, span) in filled(spans, &EVERYWHERE) {
         if !trail.hull.is_empty() {
             unit = gcd(span.start.abs_diff(trail.hull.start), unit);
         }
         trail.push(span);
         longest = longest.max(span.len());
-        all = all.saturating_add(span.len());
+        total = total.saturating_add(span.len());
         count += 1;
     }
     if trail.is_apart {
         return None;
     }
-    // If spans are dense and short, a map takes no more passes than visiting them in order. Where those that are written
-    // reach over each other, it may have to be told of their bytes many times.
+    // If spans are dense and short, a map takes no more passes than visiting them in order, unless written spans reach
+    // over each other so far that most cells would be marked many times.
     let cells = |bytes: usize| div(bytes, unit.max(1));
-    let most = all.max(trail.hull.len());
+    let most = total.max(trail.hull.len());
     if cells(most) <= count.saturating_mul(BITS) && cells(longest) <= SMALL * BITS {
         let index = meeting_in_map(written, spans, trail.hull, unit.max(1), longest)?;
         let span = spans.span(index);
